@@ -1,0 +1,92 @@
+"""External ids (str or int) to codes 0..n-1 and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Id: TypeAlias = str | int
+UNKNOWN = -1
+
+
+class Vocabulary:
+    """Distinct ids in a fixed order; an id's code is its place.
+
+    Integer ids live in one int64 array. String ids live in one UTF-8 byte array with offsets, so both kinds map from
+    disk without being parsed.
+    """
+
+    def __init__(self, ids: NDArray[np.int64] | Sequence[str]) -> None:
+        if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
+            self._integers: NDArray[np.int64] | None = ids.astype(np.int64, copy=False)
+            self._text = np.empty(0, np.uint8)
+            self._offsets = np.zeros(1, np.int64)
+        else:
+            encoded = [str(one).encode() for one in ids]
+            self._integers = None
+            self._text = np.frombuffer(b"".join(encoded), np.uint8)
+            self._offsets = np.concatenate([[0], np.cumsum([len(one) for one in encoded])]).astype(np.int64)
+
+    @property
+    def kind(self) -> str:
+        """`"int"` or `"str"`."""
+        return "str" if self._integers is None else "int"
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1 if self._integers is None else len(self._integers)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self):,} {self.kind} ids)"
+
+    def __contains__(self, one: object) -> bool:
+        return isinstance(one, str | int | np.integer) and self.code(one) != UNKNOWN  # type: ignore[arg-type]
+
+    def code(self, one: Id) -> int:
+        """The code of one id, or `UNKNOWN`. The text "12" finds the integer id 12 and the other way round."""
+        key: Id
+        try:
+            key = str(one) if self._integers is None else int(one)
+        except ValueError:
+            return UNKNOWN
+        return self._codes.get(key, UNKNOWN)
+
+    def codes(self, ids: Iterable[Id]) -> NDArray[np.int64]:
+        """The codes of many ids; `UNKNOWN` where there is none."""
+        return np.fromiter((self.code(one) for one in ids), np.int64)
+
+    def id(self, code: int) -> Id:
+        if self._integers is not None:
+            return int(self._integers[code])
+        return bytes(self._text[self._offsets[code] : self._offsets[code + 1]]).decode()
+
+    def ids(self, codes: Iterable[int]) -> list[Id]:
+        return [self.id(int(code)) for code in codes]
+
+    @cached_property
+    def _codes(self) -> dict[Id, int]:
+        if self._integers is not None:
+            return {one: code for code, one in enumerate(self._integers.tolist())}
+        text, offsets = self._text.tobytes(), self._offsets.tolist()
+        return {
+            text[start:end].decode(): code
+            for code, (start, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True))
+        }
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """What a bundle stores."""
+        if self._integers is not None:
+            return {"ids": self._integers}
+        return {"text": self._text, "offsets": self._offsets}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[np.generic]]) -> Vocabulary:
+        vocabulary = cls.__new__(cls)
+        integers = arrays.get("ids")
+        vocabulary._integers = None if integers is None else integers  # type: ignore[assignment]
+        vocabulary._text = arrays.get("text", np.empty(0, np.uint8))  # type: ignore[assignment]
+        vocabulary._offsets = arrays.get("offsets", np.zeros(1, np.int64))  # type: ignore[assignment]
+        return vocabulary
