@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -71,10 +72,7 @@ class Vocabulary:
         if self._integers is not None:
             return {one: code for code, one in enumerate(self._integers.tolist())}
         text, offsets = self._text.tobytes(), self._offsets.tolist()
-        return {
-            text[start:end].decode(): code
-            for code, (start, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True))
-        }
+        return {text[start:end].decode(): code for code, (start, end) in enumerate(pairwise(offsets))}
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """What a bundle stores."""

@@ -1,0 +1,1 @@
+"""What a user would pick instead, behind the same contract as Deep Retrieval."""

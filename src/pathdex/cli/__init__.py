@@ -1,0 +1,1 @@
+"""The `pathdex` command: one file per command; parse, call the library, print."""

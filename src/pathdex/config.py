@@ -1,0 +1,258 @@
+"""What is learned, apart from how it is run.
+
+`Config` holds every hyper-parameter and travels in the bundle. `RunOptions` holds the device, the seed and the threads.
+Both check themselves and report every problem at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import operator
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pathdex.errors import ConfigError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MAX_PATHS = 2**62
+"""K^D must fit in one int64 path code."""
+
+
+def _parameter(
+    default: Any,
+    help: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: tuple[str, ...] | None = None,
+) -> Any:
+    rules = {"help": help, "low": low, "high": high, "above": above, "choices": choices}
+    return field(default=default, metadata=rules)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Hyper-parameters of Deep Retrieval. The letters are the paper's."""
+
+    # The structure: K nodes in each of D layers, J paths per item.
+    num_nodes: int | None = _parameter(None, "K, nodes per layer; default: from the size of the catalogue", low=2)
+    depth: int = _parameter(3, "D, layers", low=1, high=16)
+    paths_per_item: int = _parameter(3, "J, paths that each item lives on", low=1, high=64)
+    structure: str = _parameter("mlp", "network of each layer", choices=("mlp", "recurrent"))
+    structure_hidden: int = _parameter(128, "hidden units of each layer's network", low=1)
+    node_dim: int = _parameter(32, "size of the node embeddings", low=1)
+
+    # The user encoder and the reranker.
+    encoder: str = _parameter("gru", "user encoder", choices=("gru", "pooled", "attention"))
+    embedding_dim: int = _parameter(64, "size of item and user vectors", low=1)
+    history_length: int = _parameter(69, "latest items of a history that the encoder reads", low=1)
+    dropout: float = _parameter(0.3, "dropout on item vectors in the encoder", low=0.0, high=0.95)
+    reranker: str = _parameter("softmax", "reranker and its loss", choices=("softmax", "logistic"))
+    softmax: str = _parameter(
+        "auto",
+        "softmax loss over all items, or sampled; auto: full for small catalogues",
+        choices=("auto", "full", "sampled"),
+    )
+    negatives: str = _parameter(
+        "mixed",
+        "where sampled negatives come from; mixed: half uniform, half in-batch",
+        choices=("uniform", "popularity", "in-batch", "mixed"),
+    )
+    num_negatives: int = _parameter(2000, "negatives shared by a batch", low=1)
+
+    # E-step.
+    schedule: str = _parameter(
+        "warm",
+        "warm: encoder first, then EM on the structure; paper: joint epochs, then the softmax frozen",
+        choices=("warm", "paper"),
+    )
+    epochs: int = _parameter(16, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
+    rounds: int = _parameter(8, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
+    batch_size: int = _parameter(64, "users per batch", low=1)
+    learning_rate: float = _parameter(3e-3, "of Adam, encoder and reranker", above=0.0)
+    structure_learning_rate: float = _parameter(3e-3, "of Adam, structure model", above=0.0)
+    weight_decay: float = _parameter(0.0, "L2 decay of dense weights", low=0.0)
+
+    # M-step.
+    start: str = _parameter(
+        "residual-kmeans",
+        "first paths: random as in the paper, or codes of the warm item vectors",
+        choices=("random", "residual-kmeans"),
+    )
+    candidate_paths: int = _parameter(100, "S, scored paths kept per item", low=1)
+    score_beam: int = _parameter(50, "paths scored per sampled position", low=1)
+    score_samples: int = _parameter(32, "positions per item whose paths are scored in a round", low=1)
+    decay: float = _parameter(0.999, "eta, decay of the streaming scores", above=0.0, high=1.0)
+    descent_iterations: int = _parameter(4, "T, iterations of coordinate descent", low=1)
+    path_size: float = _parameter(8.0, "wanted mean number of items per path in use; finds the penalty", low=1.0)
+    penalty: float | None = _parameter(None, "alpha, fixed; default: found for `path_size`", low=0.0)
+    penalty_degree: int = _parameter(4, "degree of the penalty f(|c|) = |c|^degree / degree", low=2, high=8)
+
+    # Retrieval.
+    beam_size: int = _parameter(50, "B, paths that a query follows by default", low=1)
+    path_weight: float = _parameter(0.3, "weight of the log path probability in the final score", low=0.0)
+
+    def __post_init__(self) -> None:
+        _check(self, self._inconsistencies)
+
+    def _inconsistencies(self) -> list[str]:
+        problems = []
+        if self.candidate_paths < self.paths_per_item:
+            problems.append(
+                f"candidate_paths={self.candidate_paths}: S must be at least paths_per_item={self.paths_per_item}, "
+                "or an item cannot fill its paths; raise candidate_paths or lower paths_per_item"
+            )
+        if self.num_nodes is not None:
+            paths = self.num_nodes**self.depth
+            if paths > MAX_PATHS:
+                problems.append(
+                    f"num_nodes={self.num_nodes}, depth={self.depth}: K^D must stay below 2^62, "
+                    "since a path is one integer; lower num_nodes or depth"
+                )
+            if paths < self.paths_per_item:
+                problems.append(
+                    f"paths_per_item={self.paths_per_item}: J must be at most K^D={paths}; "
+                    "raise num_nodes or depth, or lower paths_per_item"
+                )
+        return problems
+
+    def replace(self, **changes: Any) -> Config:
+        """A copy with some fields changed; unknown names are an error."""
+        return Config.from_dict({**self.to_dict(), **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Config:
+        return cls(**_known_keys(cls, values))
+
+    @classmethod
+    def from_toml(cls, path: str | Path, **overrides: Any) -> Config:
+        """Read a TOML file of flat keys. A key `preset` names the values to start from."""
+        try:
+            values = tomllib.loads(Path(path).read_text())
+        except OSError as error:
+            raise ConfigError([f"config file {path}: cannot be read ({error.strerror}); check the path"]) from error
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError([f"config file {path}: is not TOML ({error}); mend that line"]) from error
+        preset = values.pop("preset", None)
+        start = {} if preset is None else preset_values(preset)
+        return cls.from_dict({**start, **values, **overrides})
+
+    @classmethod
+    def preset(cls, name: str, **overrides: Any) -> Config:
+        """One of `PRESETS`, with overrides."""
+        return cls.from_dict({**preset_values(name), **overrides})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a model is run; none of it changes what the model is."""
+
+    device: str = _parameter("cpu", "torch device: cpu, cuda, cuda:0 ...")
+    seed: int = _parameter(0, "seed of every random choice", low=0)
+    threads: int | None = _parameter(None, "threads; default: all cores", low=1)
+
+    def __post_init__(self) -> None:
+        _check(self, list)
+
+
+_PAPER = {
+    "schedule": "paper",
+    "epochs": 2,
+    "rounds": 2,
+    "start": "random",
+    "path_weight": 0.0,
+    "dropout": 0.0,
+}
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "small": {"embedding_dim": 32, "structure_hidden": 64, "num_nodes": 16, "epochs": 8, "rounds": 4},
+    "paper-movielens-20m": {**_PAPER, "num_nodes": 50, "beam_size": 25, "penalty": 3e-5},
+    "paper-amazon-books": {
+        **_PAPER,
+        "num_nodes": 100,
+        "beam_size": 50,
+        "penalty": 3e-7,
+        "softmax": "sampled",
+    },
+}
+"""Named starting points. The `paper-*` ones hold the settings of Section 4."""
+
+
+def preset_values(name: str) -> dict[str, Any]:
+    if name not in PRESETS:
+        raise ConfigError([f"preset={name!r}: must be one of {', '.join(PRESETS)}{_did_you_mean(name, PRESETS)}"])
+    return PRESETS[name]
+
+
+def default_num_nodes(num_items: int, paths_per_item: int, depth: int, path_size: float) -> int:
+    """K such that the paths in use at the wanted path size are about an eighth of K^D, so that EM has room to move."""
+    wanted = 8 * num_items * paths_per_item / path_size
+    return max(8, math.ceil(math.pow(wanted, 1 / depth)))
+
+
+def _check(config: Any, inconsistencies: Any) -> None:
+    problems = []
+    for spec in dataclasses.fields(config):
+        problem = _broken_rule(spec, getattr(config, spec.name))
+        if problem:
+            problems.append(problem)
+    # Rules between fields mean nothing where a field alone is wrong.
+    problems = problems or inconsistencies()
+    if problems:
+        raise ConfigError(problems)
+
+
+def _broken_rule(spec: dataclasses.Field[Any], value: Any) -> str | None:
+    rules = spec.metadata
+    kind = str(spec.type)
+    shown = f"{spec.name}={value!r}"
+    if value is None:
+        return None if "None" in kind else f"{shown}: must be set; leave it out for the default {spec.default!r}"
+    if rules["choices"] is not None:
+        if value not in rules["choices"]:
+            return f"{shown}: must be one of {', '.join(rules['choices'])}{_did_you_mean(value, rules['choices'])}"
+        return None
+    if kind.startswith("str"):
+        return None if isinstance(value, str) else f"{shown}: must be text"
+    whole = kind.startswith("int")
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        return f"{shown}: must be a {'whole ' if whole else ''}number"
+    if not math.isfinite(value):
+        return f"{shown}: must be finite"
+    for bound, broken, words in (
+        (rules["low"], operator.lt, "at least"),
+        (rules["high"], operator.gt, "at most"),
+        (rules["above"], operator.le, "greater than"),
+    ):
+        if bound is not None and broken(value, bound):
+            return f"{shown}: must be {words} {bound}; {rules['help']}"
+    return None
+
+
+def _known_keys(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    names = [spec.name for spec in dataclasses.fields(cls)]
+    unknown = [key for key in values if key not in names]
+    if unknown:
+        raise ConfigError(
+            [f"{key}={values[key]!r}: is not a hyper-parameter{_did_you_mean(key, names)}" for key in unknown]
+        )
+    return dict(values)
+
+
+def _did_you_mean(word: Any, known: Any) -> str:
+    close = difflib.get_close_matches(str(word), [str(one) for one in known], n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

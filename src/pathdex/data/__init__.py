@@ -1,0 +1,1 @@
+"""Interactions to sequences: readers, vocabulary, splits, data set sources, planted data."""

@@ -1,0 +1,1 @@
+"""Metrics, the paper's protocol, and where retrieval loses."""

@@ -1,0 +1,1 @@
+"""Probabilities to item paths: numpy and numba only; nothing here knows torch."""

@@ -1,0 +1,1 @@
+"""Index and model to ranked items."""

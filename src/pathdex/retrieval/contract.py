@@ -1,0 +1,231 @@
+"""What every recommender does, whatever it learned: Deep Retrieval and all baselines inherit this contract.
+
+An estimator implements four things: `fit`, `rank` (codes in, codes out), and `_state`/`_restore` for bundles. The verbs
+a user calls, with external ids, are written once here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
+from pathdex.errors import NotFittedError, QueryError
+from pathdex.retrieval.bundle import Bundle, read_bundle, write_bundle
+
+History: TypeAlias = Sequence[Id]
+
+
+class ScoredItem(NamedTuple):
+    """One recommended item. Scores order the items of one answer; they compare across answers only where the estimator
+    says so."""
+
+    id: Id
+    score: float
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which items may be recommended to each query, in codes."""
+
+    exclude: Ragged | None = None
+    """One row of forbidden items per query."""
+    allow: NDArray[np.int64] | None = None
+    """The only items that may be recommended, sorted and distinct; the same for every query."""
+
+    def eligible(self, query: int, num_items: int) -> NDArray[np.bool_]:
+        """The mask over the catalogue that this filter means for one query."""
+        mask = np.full(num_items, self.allow is None)
+        if self.allow is not None:
+            mask[self.allow] = True
+        if self.exclude is not None:
+            mask[self.exclude[query]] = False
+        return mask
+
+
+NO_FILTERS = Filters()
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The answer to a batch of queries, in codes."""
+
+    items: NDArray[np.int64]
+    """(query, n) best first; `UNKNOWN` (-1) behind the last eligible item."""
+    scores: NDArray[np.float32]
+    """(query, n); -inf beside `UNKNOWN`."""
+    candidates: NDArray[np.int64]
+    """(query,) how many items were scored to find them."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What an estimator has learned, as a bundle stores it."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    weights: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+class Recommender(ABC):
+    """Fit on interactions, then recommend for any history, seen in training or not."""
+
+    name: ClassVar[str]
+    """The method's name in tables, JSON and bundles."""
+    history_length: int | None = None
+    """How many of the latest items a query uses; None: all."""
+    _items: Vocabulary | None = None
+
+    @property
+    def items(self) -> Vocabulary:
+        """The catalogue."""
+        if self._items is None:
+            raise NotFittedError(self)
+        return self._items
+
+    @abstractmethod
+    def fit(self, data: Interactions) -> Self:
+        """Learn from every user's sequence."""
+
+    @abstractmethod
+    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
+        """The best `min(n, eligible)` items for each history, in codes; the call that all others end in."""
+
+    @abstractmethod
+    def _state(self) -> State: ...
+
+    @abstractmethod
+    def _restore(self, state: State) -> None: ...
+
+    def recommend(
+        self,
+        history: History | Sequence[History],
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        deny: Iterable[Id] = (),
+        allow: Iterable[Id] | None = None,
+        **options: Any,
+    ) -> list[Any]:
+        """The best `min(n, eligible)` items for a history of item ids, best first, as `ScoredItem`s.
+
+        Many histories give one list per history. Ids that the catalogue does not hold are left out with a warning; a
+        history of unknown ids only is an error; an empty history asks for what suits a user nothing is known of.
+        `exclude_seen` leaves out the history's own items, `deny` further ones; `allow` limits the answer to its items.
+        """
+        if _is_many(history):
+            return self.recommend_batch(
+                history,  # type: ignore[arg-type]
+                n,
+                exclude_seen=exclude_seen,
+                deny=deny,
+                allow=allow,
+                **options,
+            )
+        one: Sequence[History] = [history]  # type: ignore[list-item]
+        return self.recommend_batch(one, n, exclude_seen=exclude_seen, deny=deny, allow=allow, **options)[0]
+
+    def recommend_batch(
+        self,
+        histories: Sequence[History],
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        deny: Iterable[Id] = (),
+        allow: Iterable[Id] | None = None,
+        **options: Any,
+    ) -> list[list[ScoredItem]]:
+        """`recommend` for many histories; row by row the same answers."""
+        _check_n(n)
+        known = self.encode_histories(histories)
+        denied = self._known(deny)
+        filters = Filters(
+            exclude=_exclusions(known, denied, exclude_seen),
+            allow=None if allow is None else np.unique(self._known(allow)),
+        )
+        ranking = self.rank(known, n, filters, **options)
+        return [
+            [
+                ScoredItem(self.items.id(int(item)), float(score))
+                for item, score in zip(items, scores, strict=True)
+                if item != UNKNOWN
+            ]
+            for items, scores in zip(ranking.items, ranking.scores, strict=True)
+        ]
+
+    def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
+        """The items most like one item: by default, what is recommended to a user who has seen only that item."""
+        return self.recommend([item], n)
+
+    def encode_histories(self, histories: Sequence[History]) -> Ragged:
+        """External ids to codes, leaving out unknown ids with one warning."""
+        rows, missing = [], 0
+        for number, history in enumerate(histories):
+            codes = self.items.codes(history)
+            known = codes[codes != UNKNOWN]
+            if len(codes) and not len(known):
+                raise QueryError(
+                    f"history {number} ({_preview(history)}) has no item that the catalogue of {len(self.items):,} "
+                    "items holds; pass at least one known id, or an empty history for a user nothing is known of"
+                )
+            missing += len(codes) - len(known)
+            rows.append(known)
+        if missing:
+            warnings.warn(f"{missing} history items are not in the catalogue and were left out", stacklevel=3)
+        return Ragged.from_rows(rows)
+
+    def _known(self, ids: Iterable[Id]) -> NDArray[np.int64]:
+        codes = self.items.codes(ids)
+        known: NDArray[np.int64] = codes[codes != UNKNOWN]
+        return known
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write a self-contained bundle: a folder that `pathdex.load` opens without the training data."""
+        state = self._state()
+        vocabulary = {f"items.{key}": array for key, array in self.items.arrays().items()}
+        bundle = Bundle(self.name, state.settings, {**state.arrays, **vocabulary}, state.weights)
+        return write_bundle(Path(path), bundle, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open a bundle that `save` of the same class wrote."""
+        return cls._from_bundle(read_bundle(Path(path), estimator=cls.name))
+
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> Self:
+        arrays = dict(bundle.arrays)
+        names = [name for name in arrays if name.startswith("items.")]
+        estimator = cls.__new__(cls)
+        estimator._items = Vocabulary.from_arrays({name.removeprefix("items."): arrays.pop(name) for name in names})
+        estimator._restore(State(bundle.settings, arrays, bundle.weights))
+        return estimator
+
+
+def _is_many(history: Sequence[Any]) -> bool:
+    return len(history) > 0 and isinstance(history[0], list | tuple | np.ndarray)
+
+
+def _check_n(n: int) -> None:
+    if n < 1:
+        raise QueryError(f"n={n}: must be at least 1; ask for one item or more")
+
+
+def _preview(history: Sequence[Id]) -> str:
+    shown = ", ".join(repr(one) for one in history[:3])
+    return shown + (", ..." if len(history) > 3 else "")
+
+
+def _exclusions(histories: Ragged, denied: NDArray[np.int64], exclude_seen: bool) -> Ragged | None:
+    if not exclude_seen and not len(denied):
+        return None
+    return Ragged.from_rows(np.unique(np.concatenate([row if exclude_seen else row[:0], denied])) for row in histories)

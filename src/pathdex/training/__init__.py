@@ -1,0 +1,1 @@
+"""The EM loop: E-step, M-step, schedule, checkpoints."""
