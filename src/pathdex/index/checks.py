@@ -1,0 +1,67 @@
+"""Input checks that the public functions of this package share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pathdex.errors import ConfigError, DataError
+
+Codes: TypeAlias = NDArray[np.int64]
+Scores: TypeAlias = NDArray[np.float32]
+
+
+def check_whole(name: str, value: Any, *, low: int = 1) -> int:
+    """A whole number that is at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+        raise ConfigError([f"{name}={value!r}: must be a whole number of at least {low}; pass such a number"])
+    return int(value)
+
+
+def check_number(name: str, value: Any, *, low: float, high: float = math.inf) -> float:
+    """A finite number between `low` and `high`, both allowed."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or not low <= value <= high:
+        rule = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+        raise ConfigError([f"{name}={value!r}: must be a finite number {rule}; pass such a number"])
+    return float(value)
+
+
+def whole_array(name: str, values: ArrayLike, *shape: int | None, low: int = 0) -> Codes:
+    """A contiguous int64 array of this shape (None: any length) without a value below `low`."""
+    array = np.asarray(values)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise DataError(f"{name}: has dtype {array.dtype}, must hold whole numbers; convert it with .astype(np.int64)")
+    _check_shape(name, array, shape)
+    if array.size and (smallest := array.min()) < low:
+        raise DataError(f"{name}: holds {smallest}, must hold no value below {low}; check how it was made")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def score_array(name: str, values: ArrayLike, *shape: int | None) -> Scores:
+    """A contiguous float32 array of this shape (None: any length), every value finite and not negative."""
+    array = np.ascontiguousarray(values, np.float32)
+    _check_shape(name, array, shape)
+    # The extremes are NaN or infinite where any value is, and need no mask as large as the array.
+    if array.size and not (array.min() >= 0 and math.isfinite(array.max())):
+        raise DataError(f"{name}: must hold finite values of at least 0; pass probabilities, not their logarithms")
+    return array
+
+
+def path_array(name: str, values: ArrayLike, num_items: int | None = None) -> Codes:
+    """The paths of all items as (item, path) codes, at least one path per item."""
+    array = whole_array(name, values, num_items, None)
+    if not array.size:
+        raise DataError(f"{name}: has shape {array.shape}, must hold at least one item with one path; pass all items")
+    return array
+
+
+def _check_shape(name: str, array: NDArray[Any], shape: tuple[int | None, ...]) -> None:
+    if array.ndim != len(shape) or any(
+        wanted is not None and wanted != length for wanted, length in zip(shape, array.shape, strict=True)
+    ):
+        wanted = ", ".join("any" if length is None else str(length) for length in shape)
+        raise DataError(f"{name}: has shape {array.shape}, must have shape ({wanted}); reshape it")

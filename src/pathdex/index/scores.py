@@ -1,0 +1,212 @@
+"""The scores s[v, c]: for every item its S best paths, estimated in one pass over a stream (Section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import ArrayLike, NDArray
+
+from pathdex.errors import DataError
+from pathdex.index.checks import Codes, Scores, check_number, check_whole, score_array, whole_array
+from pathdex.index.hashing import EMPTY, find_slot, new_table
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """The S best paths of every item, each row sorted by score, best first; code -1 and score 0 where none is known."""
+
+    codes: Codes
+    """(item, candidate path)"""
+    scores: Scores
+    """(item, candidate path)"""
+
+    @classmethod
+    def empty(cls, num_items: int, candidate_paths: int) -> ScoreTable:
+        """A table for `num_items` items that keeps S = `candidate_paths` paths of each."""
+        shape = check_whole("num_items", num_items), check_whole("candidate_paths", candidate_paths)
+        return cls(np.full(shape, EMPTY, np.int64), np.zeros(shape, np.float32))
+
+    @property
+    def num_items(self) -> int:
+        return len(self.codes)
+
+    @property
+    def candidate_paths(self) -> int:
+        return int(self.codes.shape[1])
+
+    def __repr__(self) -> str:
+        return f"ScoreTable({self.num_items:,} items, {self.candidate_paths} paths each)"
+
+    def update(self, items: ArrayLike, codes: ArrayLike, scores: ArrayLike, decay: float) -> None:
+        """Apply training instances in their order, in place: instance i saw `items[i]` on the paths `codes[i]`.
+
+        `codes` (instance, path) is padded with -1. Items do not touch each other, so they are updated in parallel, each
+        with its instances in order: the result is that of one loop over the stream, for any number of threads.
+        """
+        items, codes, scores = self._check(items, codes, scores)
+        decay = check_number("decay", decay, low=0.0, high=1.0)
+        if (repeats := np.flatnonzero(_rows_with_repeats(codes))).size:
+            raise DataError(f"codes: row {repeats[0]} holds a path twice, must be distinct; add up its scores first")
+        order = np.argsort(items, kind="stable")
+        starts = np.flatnonzero(np.diff(items[order], prepend=-1))
+        ends = np.append(starts[1:], len(items))
+        _update_items(self.codes, self.scores, items, order, starts, ends, codes, scores, np.float32(decay))
+
+    def set_rows(self, items: ArrayLike, codes: ArrayLike, scores: ArrayLike) -> None:
+        """Replace the rows of these items by the best S of new lists, in place.
+
+        For scores that were collected item by item. Where a code stands in a list more than once, its scores are added.
+        """
+        items, codes, scores = self._check(items, codes, scores)
+        if len(np.unique(items)) != len(items):
+            raise DataError("items: holds an item twice, must be distinct; join the lists of each item")
+        _set_rows(self.codes, self.scores, items, codes, scores)
+
+    def _check(self, items: ArrayLike, codes: ArrayLike, scores: ArrayLike) -> tuple[Codes, Codes, Scores]:
+        items = whole_array("items", items, None)
+        if len(items) and (largest := items.max()) >= self.num_items:
+            raise DataError(f"items: holds {largest}, must stay below {self.num_items}; the table has no such row")
+        codes = whole_array("codes", codes, len(items), None, low=EMPTY)
+        return items, codes, score_array("scores", scores, *codes.shape)
+
+
+def update_scores(
+    codes: ArrayLike, scores: ArrayLike, new_codes: ArrayLike, new_scores: ArrayLike, decay: float
+) -> tuple[Codes, Scores]:
+    """One item's score list (code -1 where empty) after one training instance, as a new list, best first.
+
+    Implements the streaming update of Section 3: with min_score = min_i s[c_i], for each path c of both lists
+
+        in both lists:         s[c] <- decay * s[c] + s'[c]
+        in the new list only:  s[c] <- decay * min_score + s'[c]
+        in the old list only:  s[c] <- decay * s[c]
+
+    and the S largest stay. Of equal scores, a path of the old list that was not seen again goes first.
+
+    Differs from the paper: min_score counts as 0 until the list is full, since no path has been pushed out before that.
+    """
+    codes = whole_array("codes", codes, None, low=EMPTY)
+    table = ScoreTable.empty(1, len(codes))
+    table.set_rows([0], codes[None], score_array("scores", scores, len(codes))[None])
+    table.update([0], np.asarray(new_codes)[None], np.asarray(new_scores)[None], decay)
+    return table.codes[0], table.scores[0]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _update_items(
+    table_codes: Codes,
+    table_scores: Scores,
+    items: Codes,
+    order: Codes,
+    starts: Codes,
+    ends: Codes,
+    codes: Codes,
+    scores: Scores,
+    decay: np.float32,
+) -> None:
+    for group in prange(len(starts)):
+        item = items[order[starts[group]]]
+        position_of = new_table(codes.shape[1])
+        kept_codes, kept_scores = np.empty_like(table_codes[item]), np.empty_like(table_scores[item])
+        touched_codes, touched_scores = np.empty_like(codes[0]), np.empty_like(scores[0])
+        for instance in order[starts[group] : ends[group]]:
+            # The new list becomes `touched`: paths only there start from min_score, and those that the item's row holds
+            # as well are corrected below. `kept` is the rest of the row, which decay leaves in order.
+            position_of[:, 0] = EMPTY
+            min_score = table_scores[item, -1] if table_codes[item, -1] != EMPTY else np.float32(0)
+            touched = 0
+            for b in range(codes.shape[1]):
+                touched_codes[b], touched_scores[b] = codes[instance, b], -1.0  # padding sorts to the end
+                if codes[instance, b] != EMPTY:
+                    slot = find_slot(position_of, codes[instance, b])
+                    position_of[slot, 0], position_of[slot, 1] = codes[instance, b], b
+                    touched_scores[b] = decay * min_score + scores[instance, b]
+                    touched += 1
+            kept = 0
+            for s in range(table_codes.shape[1]):
+                if table_codes[item, s] == EMPTY:
+                    break
+                slot = find_slot(position_of, table_codes[item, s])
+                if position_of[slot, 0] == EMPTY:
+                    kept_codes[kept], kept_scores[kept] = table_codes[item, s], decay * table_scores[item, s]
+                    kept += 1
+                else:
+                    b = position_of[slot, 1]
+                    touched_scores[b] = decay * table_scores[item, s] + scores[instance, b]
+            _sort_descending(touched_codes, touched_scores)
+            _merge(
+                table_codes, table_scores, item, kept_codes, kept_scores, kept, touched_codes, touched_scores, touched
+            )
+
+
+@njit(cache=True, nogil=True)
+def _sort_descending(codes: Codes, scores: Scores) -> None:
+    # Insertion sort: stable, and a beam delivers its paths almost in this order.
+    for i in range(1, len(codes)):
+        code, score = codes[i], scores[i]
+        j = i
+        while j > 0 and scores[j - 1] < score:
+            codes[j], scores[j] = codes[j - 1], scores[j - 1]
+            j -= 1
+        codes[j], scores[j] = code, score
+
+
+@njit(cache=True, nogil=True)
+def _merge(
+    table_codes: Codes,
+    table_scores: Scores,
+    item: int,
+    codes_a: Codes,
+    scores_a: Scores,
+    length_a: int,
+    codes_b: Codes,
+    scores_b: Scores,
+    length_b: int,
+) -> None:
+    """Write the best S of two sorted lists into an item's row; of equal scores, those of list a first."""
+    a = b = 0
+    for s in range(table_codes.shape[1]):
+        if a < length_a and (b == length_b or scores_a[a] >= scores_b[b]):
+            table_codes[item, s], table_scores[item, s] = codes_a[a], scores_a[a]
+            a += 1
+        elif b < length_b:
+            table_codes[item, s], table_scores[item, s] = codes_b[b], scores_b[b]
+            b += 1
+        else:
+            table_codes[item, s], table_scores[item, s] = EMPTY, 0.0
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _set_rows(table_codes: Codes, table_scores: Scores, items: Codes, codes: Codes, scores: Scores) -> None:
+    for row in prange(len(items)):
+        position_of = new_table(codes.shape[1])
+        row_codes, row_scores = np.empty_like(codes[row]), np.zeros_like(scores[row])
+        length = 0
+        for b in range(codes.shape[1]):
+            if codes[row, b] == EMPTY:
+                continue
+            slot = find_slot(position_of, codes[row, b])
+            if position_of[slot, 0] == EMPTY:
+                position_of[slot, 0], position_of[slot, 1] = codes[row, b], length
+                row_codes[length] = codes[row, b]
+                length += 1
+            row_scores[position_of[slot, 1]] += scores[row, b]
+        best = np.argsort(-row_scores[:length], kind="mergesort")
+        for s in range(table_codes.shape[1]):
+            known = s < length
+            table_codes[items[row], s] = row_codes[best[s]] if known else EMPTY
+            table_scores[items[row], s] = row_scores[best[s]] if known else 0.0
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _rows_with_repeats(codes: Codes) -> NDArray[np.bool_]:
+    repeats = np.zeros(len(codes), np.bool_)
+    for row in prange(len(codes)):
+        seen = new_table(codes.shape[1])
+        for b in range(codes.shape[1]):
+            slot = find_slot(seen, codes[row, b])
+            repeats[row] |= codes[row, b] != EMPTY and seen[slot, 0] == codes[row, b]
+            seen[slot, 0] = codes[row, b]
+    return repeats
