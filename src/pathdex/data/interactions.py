@@ -55,6 +55,6 @@ class Interactions:
     def take(self, rows: NDArray[np.integer]) -> Interactions:
         """The given users only, over the same catalogue."""
         times = None if self.times is None else self.times[self.sequences.positions(rows)]
-        ids = self.users.ids(rows)
-        users = Vocabulary(np.array(ids, np.int64) if self.users.kind == "int" else [str(one) for one in ids])
-        return Interactions(self.sequences.take(rows), users, self.items, times, self.ordered, self.notes)
+        return Interactions(
+            self.sequences.take(rows), self.users.take(rows), self.items, times, self.ordered, self.notes
+        )

@@ -8,6 +8,8 @@ from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
 Id: TypeAlias = str | int
@@ -31,6 +33,26 @@ class Vocabulary:
             self._integers = None
             self._text = np.frombuffer(b"".join(encoded), np.uint8)
             self._offsets = np.concatenate([[0], np.cumsum([len(one) for one in encoded])]).astype(np.int64)
+
+    @classmethod
+    def from_column(cls, ids: pl.Series) -> Vocabulary:
+        """From a column of distinct integers or strings, without a Python object per id."""
+        if ids.dtype.is_integer():
+            return cls(ids.cast(pl.Int64).to_numpy())
+        column = pa.concat_arrays([ids.to_arrow().cast(pa.large_string())])
+        _, offsets, text = column.buffers()
+        ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+        used = np.frombuffer(text or b"", np.uint8)[ends[0] : ends[-1]]
+        return cls.from_arrays({"text": used, "offsets": ends - ends[0]})
+
+    def take(self, codes: NDArray[np.integer]) -> Vocabulary:
+        """The ids of the given codes as a vocabulary of their own, in the given order."""
+        if self._integers is not None:
+            return Vocabulary(self._integers[codes])
+        starts, lengths = self._offsets[:-1][codes], np.diff(self._offsets)[codes]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Vocabulary.from_arrays({"text": self._text[places], "offsets": offsets})
 
     @property
     def kind(self) -> str:
