@@ -7,7 +7,8 @@ Key and value share a cache line, since a lookup in a large table costs one line
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
+from numpy.typing import NDArray
 
 from pathdex.index.checks import Codes
 
@@ -26,7 +27,7 @@ def new_table(entries: int) -> Codes:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def find_slot(table: Codes, key: int) -> int:
+def find_slot(table: Codes, key: int | np.int64) -> int:
     """The slot that holds the key, or the empty slot where it belongs."""
     mask = table.shape[0] - 1
     mixed = np.uint64(key) * _GOLDEN
@@ -34,3 +35,16 @@ def find_slot(table: Codes, key: int) -> int:
     while table[slot, 0] != key and table[slot, 0] != EMPTY:
         slot = (slot + 1) & mask
     return slot
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def rows_with_repeats(codes: Codes) -> NDArray[np.bool_]:
+    """Which rows hold a code twice; -1 may repeat."""
+    repeats = np.zeros(len(codes), np.bool_)
+    for row in prange(len(codes)):
+        seen = new_table(codes.shape[1])
+        for b in range(codes.shape[1]):
+            slot = find_slot(seen, codes[row, b])
+            repeats[row] |= codes[row, b] != EMPTY and seen[slot, 0] == codes[row, b]
+            seen[slot, 0] = codes[row, b]
+    return repeats

@@ -99,7 +99,8 @@ class Postings:
 
 def _trie(paths: Codes, num_nodes: int, depth: int) -> tuple[list[Codes], list[Codes]]:
     check_capacity(num_nodes, depth)
-    prefixes, children = [paths], []
+    prefixes: list[Codes] = [paths]
+    children: list[Codes] = []
     for _ in range(depth):
         parents = prefixes[0] // num_nodes
         first = np.flatnonzero(np.diff(parents, prepend=-1))
@@ -129,7 +130,7 @@ def gather_items(
         if places[rank] == EMPTY:
             continue
         for item in items[offsets[places[rank]] : offsets[places[rank] + 1]]:
-            slot = find_slot(position_of, np.int64(item))
+            slot = find_slot(position_of, item)
             if position_of[slot, 0] == item:
                 position = position_of[slot, 1]
                 scores[position] = np.logaddexp(scores[position], log_probabilities[rank])

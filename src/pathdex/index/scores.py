@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit, prange
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pathdex.errors import DataError
 from pathdex.index.checks import Codes, Scores, check_number, check_whole, score_array, whole_array
-from pathdex.index.hashing import EMPTY, find_slot, new_table
+from pathdex.index.hashing import EMPTY, find_slot, new_table, rows_with_repeats
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class ScoreTable:
         """
         items, codes, scores = self._check(items, codes, scores)
         decay = check_number("decay", decay, low=0.0, high=1.0)
-        if (repeats := np.flatnonzero(_rows_with_repeats(codes))).size:
+        if (repeats := np.flatnonzero(rows_with_repeats(codes))).size:
             raise DataError(f"codes: row {repeats[0]} holds a path twice, must be distinct; add up its scores first")
         order = np.argsort(items, kind="stable")
         starts = np.flatnonzero(np.diff(items[order], prepend=-1))
@@ -198,15 +198,3 @@ def _set_rows(table_codes: Codes, table_scores: Scores, items: Codes, codes: Cod
             known = s < length
             table_codes[items[row], s] = row_codes[best[s]] if known else EMPTY
             table_scores[items[row], s] = row_scores[best[s]] if known else 0.0
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _rows_with_repeats(codes: Codes) -> NDArray[np.bool_]:
-    repeats = np.zeros(len(codes), np.bool_)
-    for row in prange(len(codes)):
-        seen = new_table(codes.shape[1])
-        for b in range(codes.shape[1]):
-            slot = find_slot(seen, codes[row, b])
-            repeats[row] |= codes[row, b] != EMPTY and seen[slot, 0] == codes[row, b]
-            seen[slot, 0] = codes[row, b]
-    return repeats
