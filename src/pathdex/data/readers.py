@@ -105,8 +105,9 @@ def build(rows: Rows, limits: Limits, *, name: str, ordered: bool) -> Interactio
     table = pl.DataFrame({"user": user_codes, "item": item_codes})
     if times is not None:
         table = table.with_columns(times.filter(pl.Series(keep)).alias("time"))
-    notes["duplicate_rows"] = table.height - table.unique().height
-    table = table.sort([name for name in ("user", "time") if name in table.columns], maintain_order=True)
+    moment = [name for name in table.columns if name != "item"]
+    table = table.sort(moment, maintain_order=True)
+    notes["duplicate_rows"] = _duplicates(table, moment, len(items))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(user_codes, minlength=len(users)))]).astype(np.int64)
     return Interactions(
         Ragged(table["item"].to_numpy(), offsets),
@@ -126,6 +127,16 @@ def _encode(column: pl.Series) -> tuple[NDArray[np.int32], Vocabulary]:
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     return place[encoded.indices.to_numpy()], Vocabulary.from_column(distinct.gather(order))
+
+
+def _duplicates(table: pl.DataFrame, moment: list[str], num_items: int) -> int:
+    """How many rows repeat an earlier one: the same user, item and, where known, time. The rows are sorted by these."""
+    if table.is_empty():
+        return 0
+    changes = table.select(pl.any_horizontal(pl.col(name) != pl.col(name).shift() for name in moment).fill_null(True))
+    keys = np.cumsum(changes.to_series().to_numpy(), dtype=np.int64) * num_items + table["item"].to_numpy()
+    keys.sort()
+    return int((keys[1:] == keys[:-1]).sum())
 
 
 def _frequent(codes: NDArray[np.int32], size: int, least: int | None) -> NDArray[np.bool_]:
