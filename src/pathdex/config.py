@@ -56,6 +56,7 @@ class Config:
     encoder: str = _parameter("gru", "user encoder", choices=("gru", "pooled", "attention"))
     embedding_dim: int = _parameter(64, "size of item and user vectors", low=1)
     history_length: int = _parameter(69, "latest items of a history that the encoder reads", low=1)
+    shared_items: bool = _parameter(True, "one vector per item for reading histories and for scoring")
     dropout: float = _parameter(0.3, "dropout on item vectors in the encoder", low=0.0, high=0.95)
     reranker: str = _parameter("softmax", "reranker and its loss", choices=("softmax", "logistic"))
     softmax: str = _parameter(
@@ -78,7 +79,7 @@ class Config:
     )
     epochs: int = _parameter(16, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
     rounds: int = _parameter(8, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
-    batch_size: int = _parameter(64, "users per batch", low=1)
+    batch_size: int = _parameter(4096, "interactions per batch", low=1)
     learning_rate: float = _parameter(3e-3, "of Adam, encoder and reranker", above=0.0)
     structure_learning_rate: float = _parameter(3e-3, "of Adam, structure model", above=0.0)
     weight_decay: float = _parameter(0.0, "L2 decay of dense weights", low=0.0)
@@ -226,8 +227,9 @@ def _broken_rule(spec: dataclasses.Field[Any], value: Any) -> str | None:
         if value not in rules["choices"]:
             return f"{shown}: must be one of {', '.join(rules['choices'])}{_did_you_mean(value, rules['choices'])}"
         return None
-    if kind.startswith("str"):
-        return None if isinstance(value, str) else f"{shown}: must be text"
+    if kind in ("str", "bool"):
+        wanted, words = (str, "text") if kind == "str" else (bool, "true or false")
+        return None if isinstance(value, wanted) else f"{shown}: must be {words}"
     whole = kind.startswith("int")
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         return f"{shown}: must be a {'whole ' if whole else ''}number"

@@ -12,26 +12,30 @@ def structure_loss(log_probabilities: Tensor) -> Tensor:
     return -torch.logsumexp(log_probabilities, dim=1).mean()
 
 
-def softmax_loss(scores: Tensor, targets: Tensor, log_inclusion: Tensor | None = None) -> Tensor:
-    """-log p_softmax(y | x), averaged, over the given candidates: Section 2.3.
+def softmax_loss(positive: Tensor, negative: Tensor) -> Tensor:
+    """-log p_softmax(y | x), averaged: Section 2.3.
 
-    `scores` is (batch, candidate) and `targets` the column of each row's own item. Where the candidates are a sample,
-    `log_inclusion` is the log-probability that each of them got into it; subtracting it makes the sampled sum an
-    estimate of the full one (log-q correction). None means that the candidates are the whole catalogue.
+    `positive` (batch,) holds the score of each user's own item, `negative` (batch, item) those of other items, from
+    `negative_scores`. With all other items it is the full softmax, with a sample the sampled softmax.
+    """
+    return (torch.logaddexp(positive, negative.logsumexp(dim=1)) - positive).mean()
+
+
+def logistic_loss(positive: Tensor, negative: Tensor) -> Tensor:
+    """Logistic regression of "this item was taken", averaged over users: the reranker of Section 5."""
+    return (functional.softplus(-positive) + functional.softplus(negative).sum(dim=1)).mean()
+
+
+def negative_scores(scores: Tensor, items: Tensor, targets: Tensor, log_inclusion: Tensor | None) -> Tensor:
+    """Turn the scores (batch, item) of sampled items into those of negatives.
+
+    A user's own item is no negative: its entry becomes -inf. `log_inclusion` (item,) is the log-probability that each
+    item got into the sample; subtracting it makes sums over the sample estimates of sums over the catalogue (log-q
+    correction). `items` is sorted and distinct.
     """
     if log_inclusion is not None:
         scores = scores - log_inclusion
-    return functional.cross_entropy(scores, targets)
-
-
-def logistic_loss(scores: Tensor, targets: Tensor, log_inclusion: Tensor | None = None) -> Tensor:
-    """Logistic regression of "this item was taken" against the candidates: the reranker of Section 5.
-
-    The item taken is the positive, every other candidate a negative; the log-q correction keeps a popular negative from
-    being punished for being sampled often.
-    """
-    if log_inclusion is not None:
-        scores = scores - log_inclusion
-    positive = scores.gather(1, targets[:, None]).squeeze(1)
-    negative = functional.softplus(scores).sum(dim=1) - functional.softplus(positive)
-    return (functional.softplus(-positive) + negative).mean()
+    column = torch.searchsorted(items, targets).clamp_(max=len(items) - 1)
+    own = items[column] == targets
+    rows = torch.arange(len(targets), device=scores.device)
+    return scores.index_put((rows[own], column[own]), scores.new_tensor(-torch.inf))

@@ -1,0 +1,86 @@
+"""All that is learned by gradient: item table, user encoder, structure model."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from pathdex.config import Config
+from pathdex.data.ragged import Ragged
+from pathdex.model.encoders import ENCODERS
+from pathdex.model.items import ItemTable
+from pathdex.model.structure import STRUCTURES
+
+ITEM_ROWS = "items"
+
+
+class Network(nn.Module):
+    """The parameters of Deep Retrieval for a catalogue of `num_items`; `config.num_nodes` must be set."""
+
+    def __init__(self, config: Config, num_items: int) -> None:
+        super().__init__()
+        assert config.num_nodes is not None
+        dim = config.embedding_dim
+        self.num_items, self.history_length = num_items, config.history_length
+        self.items = ItemTable(num_items, dim, shared=config.shared_items)
+        self.start = nn.Parameter(torch.randn(dim) * dim**-0.5)
+        self.encoder = ENCODERS[config.encoder](dim, config.dropout)
+        self.structure = STRUCTURES[config.structure](
+            dim, config.num_nodes, config.depth, config.structure_hidden, config.node_dim
+        )
+
+    @property
+    def device(self) -> torch.device:
+        return self.start.device
+
+    def place(self, device: str) -> Network:
+        self.items.to(torch.device(device))
+        return self.to(device)
+
+    def encode(self, rows: Tensor, codes: Tensor) -> Tensor:
+        """User vectors (batch, time, dim) for codes (batch, time) into gathered item rows; code -1 is the start."""
+        inputs = torch.cat([self.items.inputs(rows), self.start[None]])
+        codes = torch.where(codes < 0, len(rows), codes)
+        return self.encoder(nn.functional.embedding(codes, inputs))  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def user_vectors(self, histories: Ragged, batch: int = 512) -> Tensor:
+        """The vector of each history: (query, dim)."""
+        self.eval()
+        vectors = []
+        for begin in range(0, len(histories), batch):
+            rows = np.arange(begin, min(begin + batch, len(histories)))
+            codes, last = pad_histories(histories.take(rows).last(self.history_length), self.history_length)
+            used, local = np.unique(codes, return_inverse=True)
+            unseen = int(used[0] == -1)  # The start code sorts first.
+            table = self.items.rows[torch.from_numpy(used[unseen:]).to(self.device)]
+            index = torch.from_numpy(local.reshape(codes.shape) - unseen).to(self.device)
+            states = self.encode(table, index)
+            vectors.append(states[torch.arange(len(rows)), torch.from_numpy(last).to(self.device)])
+        return torch.cat(vectors) if vectors else self.start.new_zeros(0, len(self.start))
+
+    def export(self) -> dict[str, NDArray[np.float32]]:
+        """Every weight by name, as a bundle stores it."""
+        weights = {name: value.detach().cpu().numpy() for name, value in self.state_dict().items()}
+        return {**weights, ITEM_ROWS: self.items.rows.cpu().numpy()}
+
+    def restore(self, weights: dict[str, NDArray[np.float32]]) -> None:
+        tensors = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
+        self.items.rows = tensors.pop(ITEM_ROWS).to(self.device)
+        self.load_state_dict(tensors)
+
+
+def pad_histories(histories: Ragged, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Histories of at most `length` items as the encoder reads them: codes (batch, time) and the last position of each.
+
+    A history shorter than `length` is a whole one, so the start code -1 goes before it; padding stands behind.
+    """
+    lengths = histories.lengths
+    start = (lengths < length).astype(np.int64)
+    codes = np.full((len(histories), int((lengths + start).max(initial=1))), -1, np.int64)
+    rows = np.repeat(np.arange(len(histories)), lengths)
+    columns = np.arange(len(histories.values)) - np.repeat(histories.offsets[:-1] - start, lengths)
+    codes[rows, columns] = histories.values
+    return codes, lengths + start - 1

@@ -1,0 +1,116 @@
+"""E-step: gradient steps on the network while every item's paths stand still."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pathdex.config import Config
+from pathdex.data.interactions import Interactions
+from pathdex.model.items import RowAdam
+from pathdex.model.losses import negative_scores, structure_loss
+from pathdex.model.network import Network
+from pathdex.model.rerankers import RERANKERS, rerank_scores
+from pathdex.model.structure import path_log_probabilities
+from pathdex.training.negatives import NegativeSampler
+from pathdex.training.windows import Batch, cut_windows, sequential_batches
+
+FULL_SOFTMAX_LIMIT = 2000
+"""`softmax="auto"` sums over the whole catalogue up to this many items."""
+
+
+class RerankerStep:
+    """One gradient step on encoder, item table and, with paths, structure model: Q_softmax (+ Q_str)."""
+
+    def __init__(self, network: Network, config: Config, counts: NDArray[np.int64]) -> None:
+        self.network, self.config = network, config
+        full = config.softmax == "full" or (config.softmax == "auto" and network.num_items <= FULL_SOFTMAX_LIMIT)
+        self.sampler = NegativeSampler("full" if full else config.negatives, counts, config.num_negatives)
+        self.loss = RERANKERS[config.reranker]
+        self.rows = RowAdam(network.items.rows, config.learning_rate)
+        dense = [network.start, *network.encoder.parameters()]
+        self.dense = torch.optim.Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
+        self.structure = torch.optim.Adam(network.structure.parameters(), config.structure_learning_rate)
+
+    def __call__(
+        self, batch: Batch, generator: np.random.Generator, paths: Tensor | None = None, rate: float = 1.0
+    ) -> tuple[dict[str, float], Tensor]:
+        """Take the step at `rate` times the learning rate. Returns the losses and the user vector of each sample."""
+        network = self.network
+        network.train()
+        negatives = self.sampler.draw(batch.targets, generator)
+        everything = len(negatives.items) == network.num_items
+        codes = [batch.inputs.ravel(), batch.targets, negatives.items]
+        if everything:
+            rows, used = None, np.arange(network.num_items)
+            table = network.items.rows.detach().requires_grad_()
+        else:
+            used = np.unique(np.concatenate(codes))
+            used = used[used >= 0]
+            rows = self._tensor(used)
+            table = network.items.rows[rows].requires_grad_()
+        inputs, targets, items = (
+            self._tensor(np.where(one < 0, -1, np.searchsorted(used, one))) for one in (batch.inputs, *codes[1:])
+        )
+        states = network.encode(table, inputs)
+        users = states[self._tensor(batch.window), self._tensor(batch.time)]  # (sample, dim)
+
+        outputs, bias = network.items.outputs(table), network.items.bias(table)
+        positive = (users * outputs[targets]).sum(dim=1) + bias[targets]
+        scores = rerank_scores(users, outputs[items], bias[items])
+        correction = None if negatives.log_inclusion is None else self._tensor(negatives.log_inclusion)
+        loss = self.loss(positive, negative_scores(scores, items, targets, correction))
+        losses = {"softmax": float(loss.detach())}
+        if paths is not None:
+            own = structure_loss(path_log_probabilities(network.structure, users, paths))
+            losses["structure"] = float(own.detach())
+            loss = loss + own
+
+        for optimiser in (self.dense, self.structure):
+            optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.rows.learning_rate = self.dense.param_groups[0]["lr"] = self.config.learning_rate * rate
+        self.rows.step(rows, table.grad)  # type: ignore[arg-type]
+        self.dense.step()
+        if paths is not None:
+            self.structure.step()
+        return losses, users.detach()
+
+    def _tensor(self, array: NDArray[np.generic]) -> Tensor:
+        return torch.from_numpy(array).to(self.network.device)
+
+
+class StructureStep:
+    """One gradient step on the structure model alone, over user vectors that stand still."""
+
+    def __init__(self, network: Network, config: Config) -> None:
+        self.network = network
+        self.rate = config.structure_learning_rate
+        self.optimiser = torch.optim.Adam(network.structure.parameters(), self.rate)
+
+    def __call__(self, users: Tensor, paths: Tensor, rate: float = 1.0) -> float:
+        """Users (sample, dim), paths (sample, path, layer). Returns the loss."""
+        loss = structure_loss(path_log_probabilities(self.network.structure, users, paths))
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.param_groups[0]["lr"] = self.rate * rate
+        self.optimiser.step()
+        return float(loss.detach())
+
+
+@torch.no_grad()
+def position_vectors(network: Network, data: Interactions, batch_size: int) -> NDArray[np.float32]:
+    """The user vector before each interaction, in the order of the sequences' values: (interaction, dim)."""
+    network.eval()
+    windows = cut_windows(data.sequences, network.history_length, np.random.default_rng(0))
+    vectors = np.empty((data.num_interactions, len(network.start)), np.float32)
+    for batch in sequential_batches(windows, batch_size):
+        used, local = np.unique(batch.inputs, return_inverse=True)
+        unseen = int(used[0] < 0)
+        rows = network.items.rows[torch.from_numpy(used[unseen:]).to(network.device)]
+        codes = torch.from_numpy(local.reshape(batch.inputs.shape) - unseen).to(network.device)
+        states = network.encode(rows, codes)
+        vectors[batch.position] = states[batch.window, batch.time].cpu().numpy()
+    return vectors

@@ -1,0 +1,100 @@
+"""Collecting s[v, c], how much item v would gain from living on path c, under the present network.
+
+Two ways. *Streaming*, as in the paper: a beam per training sample, merged into the item's list by the three cases.
+*Item-centred*: one beam per item over the sum of its samples, s[v, c] = sum_i p(c | x_i), so that a path that many of
+an item's users find likely, but few find likeliest, is not lost before it is summed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pathdex.index.paths import encode_paths
+from pathdex.index.scores import ScoreTable
+from pathdex.model.beam import beam_search
+from pathdex.model.structure import LayerNetwork
+
+CHUNK = 1 << 22
+"""Numbers in the largest intermediate tensor."""
+
+
+class ItemSamples:
+    """Training samples grouped by their target, to draw some of each item's."""
+
+    def __init__(self, targets: NDArray[np.int32], num_items: int) -> None:
+        self.order = np.argsort(targets, kind="stable")
+        self.offsets = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=num_items))])
+
+    def draw(self, most: int, generator: np.random.Generator) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Groups of (items (item,), samples (item, n)) of equal n <= `most`; items without samples are left out.
+
+        An item with more samples than `most` gives an evenly spaced subset with a random start.
+        """
+        counts = np.diff(self.offsets)
+        taken = np.minimum(counts, most)
+        for number in np.unique(taken[taken > 0]):
+            items = np.flatnonzero(taken == number)
+            steps = counts[items, None] / number
+            places = ((np.arange(number) + generator.random((len(items), 1))) * steps).astype(np.int64)
+            yield items, self.order[self.offsets[items, None] + np.minimum(places, counts[items, None] - 1)]
+
+
+@torch.no_grad()
+def score_items(structure: LayerNetwork, users: Tensor, beam_size: int, keep: int) -> tuple[Tensor, Tensor]:
+    """The paths with the largest s[v, c] = sum_i p(c | x_i) that a beam over each item's samples finds.
+
+    Users (item, sample, dim) -> nodes (item, path, layer) and scores (item, path), at most `keep` paths, best first.
+    """
+    number, samples, _ = users.shape
+    state = structure.begin(users).unsqueeze(1)  # (item, beam, sample, ...)
+    weight = users.new_ones(number, 1, samples)  # p(prefix | x_i)
+    nodes = torch.empty(number, 1, 0, dtype=torch.long, device=users.device)
+    rows = torch.arange(number, device=users.device)[:, None]
+    for layer in range(structure.depth):
+        share = structure.logits(state, layer).softmax(dim=-1) * weight[..., None]  # (item, beam, sample, node)
+        total = share.sum(dim=2).flatten(1)
+        last = layer + 1 == structure.depth
+        scores, best = total.topk(min(keep if last else beam_size, total.shape[1]), dim=1)
+        parent, node = best // structure.num_nodes, best % structure.num_nodes
+        nodes = torch.cat([nodes[rows, parent], node[..., None]], dim=2)
+        if not last:
+            weight = share.transpose(2, 3)[rows, parent, node]  # (item, beam, sample)
+            state = structure.advance(state[rows, parent], layer, node[..., None].expand_as(weight))
+    return nodes, scores
+
+
+def collect_item_scores(
+    structure: LayerNetwork,
+    vectors: NDArray[np.float32],
+    samples: ItemSamples,
+    table: ScoreTable,
+    *,
+    beam_size: int,
+    most: int,
+    generator: np.random.Generator,
+    device: torch.device,
+    width: int,
+) -> None:
+    """Replace the row of every item that has samples by its item-centred scores. `width`: hidden units of a layer."""
+    for items, chosen in samples.draw(most, generator):
+        chunk = max(1, CHUNK // (chosen.shape[1] * beam_size * width))
+        for begin in range(0, len(items), chunk):
+            part = slice(begin, begin + chunk)
+            users = torch.from_numpy(vectors[chosen[part]]).to(device)
+            nodes, scores = score_items(structure, users, beam_size, table.candidate_paths)
+            codes = encode_paths(nodes.cpu().numpy(), structure.num_nodes)
+            table.set_rows(items[part], codes, scores.cpu().numpy())
+
+
+def stream_scores(
+    structure: LayerNetwork, users: Tensor, targets: NDArray[np.int64], table: ScoreTable, beam_size: int, decay: float
+) -> None:
+    """Merge the beam of each sample into its item's list: the streaming estimate of Section 3."""
+    nodes, total = beam_search(structure, users, beam_size)
+    codes = encode_paths(nodes.cpu().numpy(), structure.num_nodes)
+    table.update(targets, codes, total.exp().cpu().numpy(), decay)

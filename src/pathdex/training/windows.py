@@ -1,0 +1,97 @@
+"""A user's sequence cut into windows that the encoder reads in one pass, and windows packed into batches.
+
+One sample per interaction: the target is item t, its features are the items before it. A window overlaps the one before
+by half, and its loss covers the other half, so that every target has at least half of `length` items of context
+(or the whole past, where that is shorter) and counts once per epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathdex.data.ragged import Ragged
+
+START = -1
+SORTED_BATCHES = 32
+"""Windows are sorted by length inside groups of this many batches, so that little of a batch is padding."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded windows and the samples in them."""
+
+    inputs: NDArray[np.int64]
+    """(window, time) item codes; `START` before a sequence's first item and as padding."""
+    window: NDArray[np.int64]
+    """(sample,) the row of `inputs` whose state predicts the target."""
+    time: NDArray[np.int64]
+    """(sample,) its column."""
+    position: NDArray[np.int64]
+    """(sample,) where the target stands in the sequences' values."""
+    targets: NDArray[np.int64]
+    """(sample,) item codes."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Positions into `sequences.values`: a window reads from `context` on and predicts `first` to `end`."""
+
+    sequences: Ragged
+    context: NDArray[np.int64]
+    first: NDArray[np.int64]
+    end: NDArray[np.int64]
+    at_start: NDArray[np.bool_]
+    """The window's first input is the start of a sequence, not an item."""
+
+    def batches(self, size: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
+        """Window numbers of each batch, in random order; a batch has about `size` targets."""
+        order = generator.permutation(len(self.context))
+        targets = (self.end - self.first)[order]
+        group = np.cumsum(targets) // (size * SORTED_BATCHES)
+        length = (self.end - self.context)[order]
+        order = order[np.lexsort((length, group))]
+        cuts = np.cumsum((self.end - self.first)[order]) // size
+        batches = np.split(order, np.flatnonzero(np.diff(cuts)) + 1)
+        return [batches[number] for number in generator.permutation(len(batches))]
+
+    def batch(self, numbers: NDArray[np.int64]) -> Batch:
+        """The inputs and samples of the given windows."""
+        context, first, end = self.context[numbers], self.first[numbers], self.end[numbers]
+        time = np.arange(int((end - context).max()))
+        # The state at column k has read the item before position context + k, so that is what it predicts.
+        read = context[:, None] + time - 1
+        inputs = self.sequences.values[np.clip(read, 0, None)].astype(np.int64)
+        inputs[self.at_start[numbers], 0] = START
+        inputs[read >= end[:, None] - 1] = START
+        position = read + 1
+        window, column = np.nonzero((position >= first[:, None]) & (position < end[:, None]))
+        chosen = position[window, column]
+        return Batch(inputs, window, column, chosen, self.sequences.values[chosen].astype(np.int64))
+
+
+def cut_windows(sequences: Ragged, length: int, generator: np.random.Generator) -> Windows:
+    """Windows over every sequence, with a random first cut in those longer than `length`."""
+    stride = (length + 1) // 2
+    lengths = sequences.lengths
+    long = lengths > length
+    shift = np.where(long, generator.integers(0, stride, len(lengths)), 0)
+    count = np.where(long, -(-(lengths + shift) // stride), np.minimum(lengths, 1))
+    sequence = np.repeat(np.arange(len(lengths)), count)
+    number = np.arange(len(sequence)) - np.repeat(np.cumsum(count) - count, count)
+    begin, total = sequences.offsets[:-1][sequence], lengths[sequence]
+    first = np.maximum(number * stride - shift[sequence], 0)
+    end = np.where(long[sequence], np.minimum((number + 1) * stride - shift[sequence], total), total)
+    context = np.maximum(end - length, 0)
+    context = np.where(long[sequence], np.minimum(context, first), 0)
+    return Windows(sequences, begin + context, begin + first, begin + end, context == 0)
+
+
+def sequential_batches(windows: Windows, size: int) -> Iterator[Batch]:
+    """Every window once, in order: for computing, not for training."""
+    cuts = np.cumsum(windows.end - windows.first) // size
+    for numbers in np.split(np.arange(len(windows.context)), np.flatnonzero(np.diff(cuts)) + 1):
+        yield windows.batch(numbers)
