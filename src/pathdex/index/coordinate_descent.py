@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +16,10 @@ from pathdex.index.checks import (
     score_array,
     whole_array,
 )
-from pathdex.index.hashing import EMPTY, find_slot, new_table, rows_with_repeats
+from pathdex.index.hashing import EMPTY, rows_with_repeats
+from pathdex.index.numbering import Numbers, number_paths
 
-_TAKEN = 2**62
+_TAKEN = 2**31 - 1
 """Larger than any path: marks a candidate that the item has chosen already."""
 
 
@@ -59,7 +58,7 @@ def assign_paths(
         check_number("penalty_degree", penalty_degree, low=2.0),
         check_whole("iterations", iterations),
         check_whole("seed", seed, low=0),
-        default_block_size(problem.num_items) if block_size is None else check_whole("block_size", block_size),
+        None if block_size is None else check_whole("block_size", block_size),
     )
 
 
@@ -79,11 +78,11 @@ def assignment_objective(
     problem = Problem(codes, scores, counts, paths)
     penalty = check_number("penalty", penalty, low=0.0)
     degree = check_number("penalty_degree", penalty_degree, low=2.0)
-    sums = _summed_scores(problem.codes, problem.scores, problem.current)[problem.scored]
+    sums = _summed_scores(problem.candidates, problem.scores, problem.current)[problem.scored]
     with np.errstate(divide="ignore"):
         likelihood = np.sum(problem.counts[problem.scored] * np.log(sums))
-    sizes = np.unique(problem.current, return_counts=True)[1].astype(np.float64)
-    return float(likelihood - penalty * np.sum(sizes**degree / degree))
+    sizes = np.bincount(problem.current.ravel())
+    return float(likelihood - penalty * np.sum(sizes.astype(np.float64) ** degree) / degree)
 
 
 def default_block_size(num_items: int) -> int:
@@ -92,167 +91,162 @@ def default_block_size(num_items: int) -> int:
 
 
 class Problem:
-    """The checked input of an M-step, to be solved for one penalty or several."""
+    """The checked input of an M-step, to be solved for one penalty or several.
+
+    Paths are numbered by their first appearance, so that |c| is an array over the paths that occur, never over K^D.
+    """
 
     def __init__(self, codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, current_paths: ArrayLike) -> None:
-        self.current = path_array("current_paths", current_paths)
-        self.num_items = len(self.current)
-        self.codes = whole_array("codes", codes, self.num_items, None, low=EMPTY)
-        self.scores = score_array("scores", scores, *self.codes.shape)
-        self.counts = np.ascontiguousarray(score_array("counts", counts, self.num_items), np.float64)
-        _check_rows("codes", rows_with_repeats(self.codes), "a path twice", "add up its scores")
-        _check_rows("current_paths", rows_with_repeats(self.current), "a path twice", "start from random_paths")
-        _check_rows("scores", _unsorted_rows(self.codes, self.scores), "a score above the one before", "sort the row")
-        self.scored = _scored_rows(self.codes, self.scores)
+        current = path_array("current_paths", current_paths)
+        self.num_items = len(current)
+        codes = whole_array("codes", codes, self.num_items, None, low=EMPTY)
+        self.scores = score_array("scores", scores, *codes.shape)
+        self.counts = score_array("counts", counts, self.num_items)
+        _check_rows("codes", rows_with_repeats(codes), "a path twice", "add up its scores")
+        _check_rows("current_paths", rows_with_repeats(current), "a path twice", "start from random_paths")
+        _check_rows("scores", _unsorted_rows(codes, self.scores), "a score above the one before", "sort the row")
+        self.path_codes, self.candidates, self.current = number_paths(codes, self.scores, current)
 
-    def solve(self, penalty: float, degree: float, iterations: int, seed: int, block_size: int) -> Codes:
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Which items have a path with a score."""
+        known: NDArray[np.bool_] = self.candidates[:, :1].max(axis=1, initial=EMPTY) != EMPTY
+        return known
+
+    def solve(self, penalty: float, degree: float, iterations: int, seed: int, block_size: int | None = None) -> Codes:
         """Algorithm 2."""
         order = np.random.default_rng(seed).permutation(np.flatnonzero(self.scored))
+        sizes = np.bincount(self.current[~self.scored].ravel(), minlength=len(self.path_codes)).astype(np.int32)
+        block_size = block_size or default_block_size(self.num_items)
         paths = self.current.copy()
-        sizes = PathSizes(paths[~self.scored])
-        candidate_sizes = np.empty((block_size, self.codes.shape[1]), np.int64)
-        for iteration in range(iterations):
-            for items in _blocks(order, block_size):
-                last = paths[items] if iteration > 0 else paths[:0]
-                paths[items] = _choose(
-                    items,
-                    self.codes,
-                    self.scores,
-                    self.counts,
-                    self.current,
-                    last,
-                    sizes.table,
-                    penalty,
-                    degree,
-                    candidate_sizes,
-                )
-                sizes.move(last, paths[items])
-        return paths
-
-
-class PathSizes:
-    """|c| of every path that holds an item, in a hash table that grows with the paths in use, never with K^D."""
-
-    def __init__(self, paths: Codes) -> None:
-        self.table = new_table(paths.size)
-        self._occupied = _add(self.table, paths, 1)
-
-    def move(self, last: Codes, new: Codes) -> None:
-        """Take items off their last paths and put them on new ones."""
-        _add(self.table, last, -1)
-        if 2 * (self._occupied + new.size) > len(self.table):
-            # Paths that lost their last item are left behind here.
-            live = self.table[self.table[:, 1] > 0]
-            self.table = new_table(2 * (len(live) + new.size))
-            self._occupied = _refill(self.table, live)
-        self._occupied += _add(self.table, new, 1)
+        _coordinate_descent(
+            self.candidates,
+            self.scores,
+            self.counts,
+            self.current,
+            order,
+            sizes,
+            paths,
+            float(penalty),
+            float(degree),
+            iterations,
+            block_size,
+        )
+        return self.path_codes[paths]
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _choose(
-    items: Codes,
-    codes: Codes,
+def _coordinate_descent(
+    candidates: Numbers,
     scores: Scores,
-    counts: NDArray[np.float64],
-    current: Codes,
-    last: Codes,
-    sizes: Codes,
+    counts: Scores,
+    current: Numbers,
+    order: Codes,
+    sizes: Numbers,
+    paths: Numbers,
     alpha: float,
     degree: float,
-    candidate_sizes: Codes,
-) -> Codes:
-    """The inner loop of Algorithm 2 for each item of a block. `last` is empty in the first iteration (t = 1)."""
-    J = current.shape[1]
-    chosen = np.empty((len(items), J), np.int64)
-    for i in prange(len(items)):
-        v = items[i]
-        size = candidate_sizes[i]
-        candidates = 0
-        while candidates < codes.shape[1] and scores[v, candidates] > 0:
-            c = codes[v, candidates]
-            slot = find_slot(sizes, c)
-            size[candidates] = sizes[slot, 1] if sizes[slot, 0] == c else 0
-            if len(last) > 0:
-                for j in range(J):
-                    size[candidates] -= last[i, j] == c
-            candidates += 1
-
-        partial_sum = 0.0
-        for j in range(min(J, candidates)):
-            log_sum = np.log(partial_sum) if j > 0 else 0.0
-            best, best_gain, smallest = -1, -np.inf, _TAKEN
-            for c in range(candidates):
-                # Scores descend, so only a path smaller than all before it can gain more than they do.
-                if size[c] < smallest:
-                    smallest = size[c]
-                    likelihood = counts[v] * (np.log(partial_sum + scores[v, c]) - log_sum)
-                    gain = likelihood - alpha * ((smallest + 1.0) ** degree - float(smallest) ** degree) / degree
-                    if best < 0 or gain > best_gain:
-                        best, best_gain = c, gain
-                    if smallest == 0:
-                        break
-            chosen[i, j] = codes[v, best]
-            partial_sum += scores[v, best]
-            size[best] = _TAKEN
-
-        j = candidates
-        for kept in current[v]:
-            if j >= J:
-                break
-            if not _contains(chosen[i, :j], kept):
-                chosen[i, j] = kept
-                j += 1
-    return chosen
+    iterations: int,
+    block_size: int,
+) -> None:
+    """Algorithm 2 over path numbers: `paths` is pi and `sizes` is |c|, both updated in place."""
+    seen_sizes = np.empty((block_size, candidates.shape[1]), np.int32)
+    chosen = np.empty((block_size, paths.shape[1]), np.int32)
+    for t in range(iterations):
+        for start in range(0, len(order), block_size):
+            block = order[start : start + block_size]
+            for i in prange(len(block)):
+                v = block[i]
+                _sizes_without(v, t > 0, candidates, paths, sizes, seen_sizes[i])
+                _choose(v, candidates, scores, counts[v], current, seen_sizes[i], alpha, degree, chosen[i])
+            for i in range(len(block)):
+                v = block[i]
+                for j in range(paths.shape[1]):
+                    if t > 0:
+                        sizes[paths[v, j]] -= 1
+                    paths[v, j] = chosen[i, j]
+                    sizes[paths[v, j]] += 1
 
 
 @njit(cache=True, nogil=True)
-def _contains(values: Codes, wanted: int) -> bool:
+def _sizes_without(v: int, placed: bool, candidates: Numbers, paths: Numbers, sizes: Numbers, seen: Numbers) -> None:
+    """|c| of the candidates of item v, less its own assignment from the last iteration."""
+    for c in range(candidates.shape[1]):
+        seen[c] = sizes[candidates[v, c]]
+    if placed:
+        for j in range(paths.shape[1]):
+            own = paths[v, j]
+            for c in range(candidates.shape[1]):
+                seen[c] -= np.int32(candidates[v, c] == own)
+
+
+@njit(cache=True, nogil=True)
+def _choose(
+    v: int,
+    candidates: Numbers,
+    scores: Scores,
+    N_v: float,
+    current: Numbers,
+    sizes: Numbers,
+    alpha: float,
+    degree: float,
+    chosen: Numbers,
+) -> None:
+    """The J paths of item v, one after the other, each with the largest incremental gain."""
+    J = len(chosen)
+    found = 0
+    partial_sum = 0.0
+    while found < J:
+        log_sum = np.log(partial_sum) if found > 0 else 0.0
+        best, best_gain, smallest = -1, -np.inf, _TAKEN
+        for c in range(candidates.shape[1]):
+            if candidates[v, c] == EMPTY:
+                break
+            # Scores descend, so only a path smaller than all before it can gain more than they do.
+            if sizes[c] < smallest:
+                smallest = sizes[c]
+                likelihood = N_v * (np.log(partial_sum + scores[v, c]) - log_sum)
+                gain = likelihood - alpha * (_f(smallest + 1, degree) - _f(smallest, degree))
+                if best < 0 or gain > best_gain:
+                    best, best_gain = c, gain
+                if smallest == 0:
+                    break
+        if best < 0:
+            break
+        chosen[found] = candidates[v, best]
+        partial_sum += scores[v, best]
+        sizes[best] = _TAKEN
+        found += 1
+
+    for j in range(J):
+        if found < J and not _contains(chosen[:found], current[v, j]):
+            chosen[found] = current[v, j]
+            found += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _f(size: int, degree: float) -> float:
+    penalty: float = float(size) ** degree / degree
+    return penalty
+
+
+@njit(cache=True, nogil=True)
+def _contains(values: Numbers, wanted: int) -> bool:
     for value in values:  # noqa: SIM110, numba has no any()
         if value == wanted:
             return True
     return False
 
 
-@njit(cache=True, nogil=True)
-def _add(table: Codes, paths: Codes, change: int) -> int:
-    """Change |c| of these paths; how many of them were new to the table."""
-    new = 0
-    for c in paths.flat:
-        slot = find_slot(table, c)
-        if table[slot, 0] == EMPTY:
-            table[slot, 0], table[slot, 1] = c, 0
-            new += 1
-        table[slot, 1] += change
-    return new
-
-
-@njit(cache=True, nogil=True)
-def _refill(table: Codes, entries: Codes) -> int:
-    for entry in entries:
-        table[find_slot(table, entry[0])] = entry
-    return len(entries)
-
-
 @njit(cache=True, nogil=True, parallel=True)
-def _summed_scores(codes: Codes, scores: Scores, paths: Codes) -> NDArray[np.float64]:
+def _summed_scores(candidates: Numbers, scores: Scores, paths: Numbers) -> NDArray[np.float64]:
     """sum_j s[v, pi_j(v)] of every item."""
     sums = np.zeros(len(paths))
     for v in prange(len(paths)):
-        for candidate in range(codes.shape[1]):
-            if _contains(paths[v], codes[v, candidate]):
-                sums[v] += scores[v, candidate]
+        for c in range(candidates.shape[1]):
+            if _contains(paths[v], candidates[v, c]):
+                sums[v] += scores[v, c]
     return sums
-
-
-def _blocks(order: Codes, block_size: int) -> Iterator[Codes]:
-    return (order[start : start + block_size] for start in range(0, len(order), block_size))
-
-
-def _scored_rows(codes: Codes, scores: Scores) -> NDArray[np.bool_]:
-    if not codes.shape[1]:
-        return np.zeros(len(codes), np.bool_)
-    scored: NDArray[np.bool_] = (codes[:, 0] != EMPTY) & (scores[:, 0] > 0)
-    return scored
 
 
 @njit(cache=True, nogil=True, parallel=True)
