@@ -43,8 +43,7 @@ def read(
     """
     limits = Limits(min_rating, min_interactions, min_item_interactions)
     table = open_source(source, format)
-    asked = {"user": user, "item": item, "time": time, "rating": rating}
-    rows = check_rows(table, asked, use_rating=rating is not None or min_rating is not None)
+    rows = check_rows(table, asked_columns(user, item, time, rating), use_rating=limits.uses(rating))
     raise_errors(rows.findings)
     data = build(rows, limits, name=table.name, ordered=table.ordered)
     if data.num_interactions == 0:
@@ -71,6 +70,14 @@ class Limits:
                 problems.append(f"{name}={value!r}: must be a whole number of at least 1; leave it out to keep all")
         if problems:
             raise DataError(*problems)
+
+    def uses(self, rating: str | None) -> bool:
+        """Whether ratings are looked at, given the column that was named for them."""
+        return rating is not None or self.min_rating is not None
+
+
+def asked_columns(user: str | None, item: str | None, time: str | None, rating: str | None) -> dict[str, str | None]:
+    return {"user": user, "item": item, "time": time, "rating": rating}
 
 
 def nothing_left(name: str, count: int, limits: Limits) -> str:
