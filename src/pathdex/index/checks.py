@@ -38,7 +38,7 @@ def whole_array(name: str, values: ArrayLike, *shape: int | None, low: int = 0) 
     _check_shape(name, array, shape)
     if array.size and (smallest := array.min()) < low:
         raise DataError(f"{name}: holds {smallest}, must hold no value below {low}; check how it was made")
-    return np.ascontiguousarray(array, np.int64)
+    return np.asarray(array, np.int64, order="C")
 
 
 def score_array(name: str, values: ArrayLike, *shape: int | None) -> Scores:

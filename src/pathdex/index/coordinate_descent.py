@@ -102,9 +102,9 @@ class Problem:
         codes = whole_array("codes", codes, self.num_items, None, low=EMPTY)
         self.scores = score_array("scores", scores, *codes.shape)
         self.counts = score_array("counts", counts, self.num_items)
-        _check_rows("codes", rows_with_repeats(codes), "a path twice", "add up its scores")
-        _check_rows("current_paths", rows_with_repeats(current), "a path twice", "start from random_paths")
-        _check_rows("scores", _unsorted_rows(codes, self.scores), "a score above the one before", "sort the row")
+        _check_rows("codes", rows_with_repeats(codes), "hold a path once; add up its scores")
+        _check_rows("current_paths", rows_with_repeats(current), "hold a path once; start from random_paths")
+        _check_rows("scores", _unsorted_rows(codes, self.scores), "descend to 0 where codes has -1; use a ScoreTable")
         self.path_codes, self.candidates, self.current = number_paths(codes, self.scores, current)
 
     @property
@@ -259,6 +259,6 @@ def _unsorted_rows(codes: Codes, scores: Scores) -> NDArray[np.bool_]:
     return unsorted
 
 
-def _check_rows(name: str, broken: NDArray[np.bool_], finding: str, remedy: str) -> None:
+def _check_rows(name: str, broken: NDArray[np.bool_], rule: str) -> None:
     if broken.any():
-        raise DataError(f"{name}: row {broken.argmax()} has {finding}, which is not allowed; {remedy}")
+        raise DataError(f"{name}: row {broken.argmax()} breaks the rule that a row must {rule}")
