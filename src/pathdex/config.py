@@ -79,6 +79,7 @@ class Config:
     )
     epochs: int = _parameter(16, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
     rounds: int = _parameter(8, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
+    final_epochs: int = _parameter(2, "epochs of the structure model on the final paths", low=0)
     batch_size: int = _parameter(4096, "interactions per batch", low=1)
     learning_rate: float = _parameter(3e-3, "of Adam, encoder and reranker", above=0.0)
     structure_learning_rate: float = _parameter(3e-3, "of Adam, structure model", above=0.0)
@@ -91,8 +92,13 @@ class Config:
         choices=("random", "residual-kmeans"),
     )
     candidate_paths: int = _parameter(100, "S, scored paths kept per item", low=1)
-    score_beam: int = _parameter(50, "paths scored per sampled position", low=1)
-    score_samples: int = _parameter(32, "positions per item whose paths are scored in a round", low=1)
+    scoring: str = _parameter(
+        "item",
+        "item: one beam per item over the sum of its samples; streaming: the paper's, one beam per sample",
+        choices=("item", "streaming"),
+    )
+    score_beam: int = _parameter(50, "width of the beam that collects scores", low=1)
+    score_samples: int = _parameter(16, "samples per item whose paths are scored in a round", low=1)
     decay: float = _parameter(0.999, "eta, decay of the streaming scores", above=0.0, high=1.0)
     descent_iterations: int = _parameter(4, "T, iterations of coordinate descent", low=1)
     path_size: float = _parameter(8.0, "wanted mean number of items per path in use; finds the penalty", low=1.0)
@@ -108,6 +114,11 @@ class Config:
 
     def _inconsistencies(self) -> list[str]:
         problems = []
+        if self.start == "residual-kmeans" and self.schedule == "paper":
+            problems.append(
+                "start='residual-kmeans', schedule='paper': codes need trained item vectors, which the paper's schedule "
+                "does not have yet; choose start='random' or schedule='warm'"
+            )
         if self.candidate_paths < self.paths_per_item:
             problems.append(
                 f"candidate_paths={self.candidate_paths}: S must be at least paths_per_item={self.paths_per_item}, "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -9,23 +11,40 @@ from pathdex.model.structure import LayerNetwork
 
 
 @torch.no_grad()
-def beam_search(structure: LayerNetwork, users: Tensor, beam_size: int) -> tuple[Tensor, Tensor]:
+def beam_search(
+    structure: LayerNetwork, users: Tensor, beam_size: int, prefixes: Sequence[Tensor] | None = None
+) -> tuple[Tensor, Tensor]:
     """The `beam_size` most probable paths of each user that a beam finds, best first.
 
     Implements Algorithm 1 on cumulative log-probabilities; a beam of 1 is the greedy search, a beam of all K^D paths
     is exhaustive. Returns nodes (batch, beam, layer) and log p(c | x) (batch, beam); the beam is narrower where there
     are fewer paths.
+
+    Differs from the paper: with `prefixes`, one tensor of sorted prefix codes per layer, the beam follows these alone,
+    so that it spends no width on paths without items. A user with fewer such paths than others gets -inf behind them.
     """
     batch = users.shape[0]
     state = structure.begin(users).unsqueeze(1)  # (batch, beam = 1, ...)
     total = users.new_zeros(batch, 1)
+    codes = torch.zeros(batch, 1, dtype=torch.long, device=users.device)  # mixed radix, first layer most significant
     nodes = torch.empty(batch, 1, 0, dtype=torch.long, device=users.device)
     rows = torch.arange(batch, device=users.device)[:, None]
     for layer in range(structure.depth):
         scores = total[..., None] + structure.logits(state, layer).log_softmax(dim=-1)  # (batch, beam, node)
-        total, best = scores.flatten(1).topk(min(beam_size, scores[0].numel()), dim=1)
+        width = min(beam_size, scores[0].numel())
+        if prefixes is not None:
+            scores, width = _only(prefixes[layer], scores, codes, structure.num_nodes), min(width, len(prefixes[layer]))
+        total, best = scores.flatten(1).topk(width, dim=1)
         parent, node = best // structure.num_nodes, best % structure.num_nodes  # (batch, beam)
         nodes = torch.cat([nodes[rows, parent], node[..., None]], dim=2)
+        codes = codes[rows, parent] * structure.num_nodes + node
         if layer + 1 < structure.depth:
             state = structure.advance(state[rows, parent], layer, node)
     return nodes, total
+
+
+def _only(prefixes: Tensor, scores: Tensor, codes: Tensor, num_nodes: int) -> Tensor:
+    """Scores (batch, beam, node) with -inf where the node does not lead to one of the prefixes."""
+    reached = codes[..., None] * num_nodes + torch.arange(num_nodes, device=codes.device)
+    place = torch.searchsorted(prefixes, reached).clamp_(max=len(prefixes) - 1)
+    return scores.masked_fill(prefixes[place] != reached, -torch.inf)

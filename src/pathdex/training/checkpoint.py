@@ -37,7 +37,7 @@ def save_checkpoint(path: Path, state: dict[str, Any], arrays: dict[str, NDArray
 def load_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The state and the arrays that `save_checkpoint` wrote."""
     try:
-        with safe_open(path, framework="numpy") as file:  # type: ignore[no-untyped-call]
+        with safe_open(path, framework="numpy") as file:
             state = json.loads(file.metadata()[_KEY])
             return state, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:

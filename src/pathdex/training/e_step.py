@@ -72,7 +72,7 @@ class RerankerStep:
             optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.rows.learning_rate = self.dense.param_groups[0]["lr"] = self.config.learning_rate * rate
-        self.rows.step(rows, table.grad)  # type: ignore[arg-type]
+        self.rows.step(rows, table.grad)
         self.dense.step()
         if paths is not None:
             self.structure.step()

@@ -1,0 +1,92 @@
+"""User vectors to candidates: beam search, the items on the paths it finds, filters, and the candidate budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pathdex.index.paths import encode_paths
+from pathdex.index.postings import Postings, gather_items
+from pathdex.model.beam import beam_search
+from pathdex.model.structure import LayerNetwork
+from pathdex.retrieval.contract import Filters
+
+BATCH_CELLS = 1 << 24
+"""Numbers in the largest tensor of a beam step."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What one query retrieved."""
+
+    items: NDArray[np.int64]
+    """Distinct eligible items."""
+    log_probability: NDArray[np.float32]
+    """log sum_j p(c_j | x) over the paths of each item that the beam found."""
+
+
+class Retriever:
+    """Finds candidates in an index of paths."""
+
+    def __init__(self, structure: LayerNetwork, postings: Postings, popularity: NDArray[np.int64]) -> None:
+        self.structure, self.postings, self.popularity = structure, postings, popularity
+        self.prefixes = [torch.from_numpy(np.ascontiguousarray(codes)) for codes in postings.prefixes[1:]]
+
+    def paths(self, users: Tensor, beam: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The `beam` most probable paths in use: codes and log-probabilities (query, path), best first."""
+        width = min(beam, len(self.postings))
+        batch = max(1, BATCH_CELLS // (width * self.structure.num_nodes))
+        prefixes = [codes.to(users.device) for codes in self.prefixes]
+        found = [beam_search(self.structure, part, width, prefixes) for part in torch.split(users, batch)]
+        codes = [encode_paths(nodes.cpu().numpy(), self.structure.num_nodes) for nodes, _ in found]
+        return np.concatenate(codes), np.concatenate([total.cpu().numpy() for _, total in found])
+
+    def candidates(
+        self, users: Tensor, filters: Filters, *, beam: int, budget: int | None = None, least: int = 1
+    ) -> list[Candidates]:
+        """The eligible items on each user's most probable paths, at most `budget` of them.
+
+        Where these are fewer than `least`, the beam doubles until there are enough or every path has been followed. A
+        budget keeps the items of highest path probability, the more popular first where paths cannot tell them apart.
+        """
+        answers: list[Candidates | None] = [None] * len(users)
+        waiting = np.arange(len(users))
+        while len(waiting):
+            exhausted = beam >= len(self.postings)
+            codes, scores = self.paths(users[torch.from_numpy(waiting).to(users.device)], beam)
+            for row, query in enumerate(waiting):
+                found = self._gather(codes[row], scores[row], filters, int(query))
+                if exhausted or len(found.items) >= least:
+                    answers[query] = found if budget is None else self._within(found, budget)
+            waiting = np.array([query for query in waiting if answers[query] is None], np.int64)
+            beam *= 2
+        return [answer for answer in answers if answer is not None]
+
+    def _gather(
+        self, codes: NDArray[np.int64], scores: NDArray[np.float32], filters: Filters, query: int
+    ) -> Candidates:
+        followed = np.isfinite(scores)
+        items, total = gather_items(
+            self.postings.paths,
+            self.postings.offsets,
+            self.postings.items,
+            codes[followed],
+            scores[followed],
+            self.postings.num_items,
+        )
+        kept = np.ones(len(items), np.bool_)
+        if filters.exclude is not None:
+            kept &= ~np.isin(items, filters.exclude[query])
+        if filters.allow is not None:
+            kept &= np.isin(items, filters.allow)
+        return Candidates(items[kept].astype(np.int64), total[kept])
+
+    def _within(self, found: Candidates, budget: int) -> Candidates:
+        if len(found.items) <= budget:
+            return found
+        order = np.lexsort((found.items, -self.popularity[found.items], -found.log_probability))[:budget]
+        return Candidates(found.items[order], found.log_probability[order])

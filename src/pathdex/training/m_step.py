@@ -1,0 +1,59 @@
+"""M-step: every item moves to the paths that gain most, while the network stands still."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathdex.config import Config
+from pathdex.index.coordinate_descent import assign_paths, assignment_objective
+from pathdex.index.health import health
+from pathdex.index.penalty import penalty_for_path_size
+from pathdex.index.scores import ScoreTable
+
+
+@dataclass(frozen=True)
+class MStep:
+    """New paths (item, path), the penalty that gave them, and figures for the log."""
+
+    paths: NDArray[np.int64]
+    penalty: float
+    figures: dict[str, Any]
+
+
+def m_step(
+    table: ScoreTable,
+    counts: NDArray[np.int64],
+    paths: NDArray[np.int64],
+    config: Config,
+    *,
+    last_penalty: float | None,
+    seed: int,
+) -> MStep:
+    """Maximise sum_v N_v log(sum_j s[v, pi_j(v)]) - alpha sum_c f(|c|) over the paths (Algorithm 2).
+
+    Differs from the paper: alpha is searched for so that paths have `path_size` items on average, unless
+    `config.penalty` fixes it.
+    """
+    assert config.num_nodes is not None
+    options: dict[str, Any] = {
+        "penalty_degree": config.penalty_degree,
+        "iterations": config.descent_iterations,
+        "seed": seed,
+    }
+    if config.penalty is None:
+        found = penalty_for_path_size(
+            table.codes, table.scores, counts, paths, path_size=config.path_size, start=last_penalty, **options
+        )
+        penalty, new = found.penalty, found.paths
+    else:
+        penalty = config.penalty
+        new = assign_paths(table.codes, table.scores, counts, paths, penalty=penalty, **options)
+    objective = assignment_objective(
+        table.codes, table.scores, counts, new, penalty=penalty, penalty_degree=config.penalty_degree
+    )
+    state = health(new, config.num_nodes, config.depth, previous=paths)
+    return MStep(new, penalty, {"objective": objective, "penalty": penalty, **state.summary()})
