@@ -18,8 +18,8 @@ def test_without_a_penalty_an_item_takes_its_best_paths():
 
 
 def test_the_penalty_moves_an_item_when_it_outweighs_the_likelihood():
-    # Both items like path 1 best. For the second to arrive, path 1 costs penalty * (2^2 - 1^2) / 2 = 1.5 penalty against
-    # 0.5 penalty for the empty path 2, so it stays while 2 log(0.8 / 0.2) = 2.77 is more than 1 penalty.
+    # Both items like path 1 best. For the second to arrive, path 1 costs penalty * (2^2 - 1^2) / 2 = 1.5 penalty
+    # against 0.5 penalty for the empty path 2, so it stays while 2 log(0.8 / 0.2) = 2.77 is more than 1 penalty.
     table = {"codes": [[1, 2], [1, 2]], "scores": [[0.8, 0.2], [0.8, 0.2]], "counts": [2, 2]}
     together = assign_paths(**table, current_paths=[[1], [2]], penalty=2.7, penalty_degree=2)
     apart = assign_paths(**table, current_paths=[[1], [2]], penalty=2.9, penalty_degree=2)
@@ -28,8 +28,8 @@ def test_the_penalty_moves_an_item_when_it_outweighs_the_likelihood():
 
 
 def test_the_second_path_is_chosen_by_the_log_of_the_sum():
-    # Path 1 is taken first (0.6). Then path 2 gains log(0.9 / 0.6) = 0.41 and path 3 log(0.7 / 0.6) = 0.15, while item 1,
-    # without scores, makes path 2 cost penalty * (2^2 - 1^2) / 2 = 1.5 penalty against 0.5: the limit is penalty 0.25.
+    # Path 1 is taken first (0.6). Then path 2 gains log(0.9 / 0.6) = 0.41 and path 3 log(0.7 / 0.6) = 0.15, while item
+    # 1, without scores, makes path 2 cost penalty * (2^2 - 1^2) / 2 = 1.5 penalty against 0.5: so 0.25 is the limit.
     # A sum that added the gain, or a sum of logs, would put the limit elsewhere.
     table = {
         "codes": [[1, 2, 3], [-1, -1, -1]],
@@ -192,9 +192,12 @@ def test_threads_do_not_change_the_result():
     results = []
     for threads in {1, before}:
         numba.set_num_threads(threads)
-        results.append(assign_paths(*crowded(), penalty=0.01, block_size=128))
+        results.append(assign_paths(*crowded(num_items=3000), penalty=0.01, iterations=2, block_size=1000))
     numba.set_num_threads(before)
-    assert all((result == results[0]).all() for result in results)
+    codes, scores, counts, current = crowded(num_items=3000)
+    order = np.random.default_rng(0).permutation(3000)
+    expected = twin(codes.tolist(), scores, counts, current.tolist(), 0.01, 4, 2, order, 1000)
+    assert all((result == expected).all() for result in results)
 
 
 def test_the_seed_fixes_the_order():
@@ -221,7 +224,7 @@ def test_the_objective_of_an_item_on_none_of_its_scored_paths_is_minus_infinity(
 
 
 def test_the_block_size_depends_on_the_number_of_items():
-    assert [default_block_size(items) for items in (1, 64, 6400, 10**7)] == [1, 1, 100, 1024]
+    assert [default_block_size(items) for items in (1, 64, 6400, 10**7)] == [1, 1, 100, 8192]
 
 
 GOOD = {"codes": [[1, 2]], "scores": [[0.5, 0.2]], "counts": [1], "current_paths": [[3]], "penalty": 0.1}

@@ -103,7 +103,7 @@ def test_paths_that_are_no_assignment_are_refused(paths, message):
 
 
 def test_a_wrong_query_is_refused(postings):
-    with pytest.raises(DataError, match="log_probabilities: has shape .*one value for each of the 2 paths"):
+    with pytest.raises(DataError, match=r"log_probabilities: has shape .*one value for each of the 2 paths"):
         postings.gather([12, 13], [-1.0])
     with pytest.raises(ConfigError, match="limit=0: must be a whole number of at least 1"):
         postings.gather([12], [-1.0], limit=0)

@@ -141,5 +141,5 @@ def test_an_item_twice_in_set_rows_is_refused():
 def test_settings_out_of_range_are_refused():
     with pytest.raises(ConfigError, match="candidate_paths=0: must be a whole number of at least 1"):
         ScoreTable.empty(2, 0)
-    with pytest.raises(ConfigError, match="decay=1.5: must be a finite number between 0 and 1"):
+    with pytest.raises(ConfigError, match=r"decay=1\.5: must be a finite number between 0 and 1"):
         update_scores([1], [1.0], [1], [1.0], 1.5)

@@ -21,6 +21,8 @@ from pathdex.index.numbering import Numbers, number_paths
 
 _TAKEN = 2**31 - 1
 """Larger than any path: marks a candidate that the item has chosen already."""
+_WORTH_THREADS = 512
+"""Items in a block from which on starting threads costs less than they save."""
 
 
 def assign_paths(
@@ -87,7 +89,7 @@ def assignment_objective(
 
 def default_block_size(num_items: int) -> int:
     """How many items choose at once; a property of the problem and not of the machine."""
-    return max(1, min(1024, num_items // 64))
+    return max(1, min(8192, num_items // 64))
 
 
 class Problem:
@@ -135,7 +137,7 @@ class Problem:
         return self.path_codes[paths]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _coordinate_descent(
     candidates: Numbers,
     scores: Scores,
@@ -150,15 +152,19 @@ def _coordinate_descent(
     block_size: int,
 ) -> None:
     """Algorithm 2 over path numbers: `paths` is pi and `sizes` is |c|, both updated in place."""
-    seen_sizes = np.empty((block_size, candidates.shape[1]), np.int32)
+    seen = np.empty((block_size, candidates.shape[1]), np.int32)
     chosen = np.empty((block_size, paths.shape[1]), np.int32)
     for t in range(iterations):
         for start in range(0, len(order), block_size):
             block = order[start : start + block_size]
-            for i in prange(len(block)):
-                v = block[i]
-                _sizes_without(v, t > 0, candidates, paths, sizes, seen_sizes[i])
-                _choose(v, candidates, scores, counts[v], current, seen_sizes[i], alpha, degree, chosen[i])
+            if len(block) < _WORTH_THREADS:
+                for i in range(len(block)):
+                    _sizes_without(block[i], t > 0, candidates, paths, sizes, seen[i])
+                    _choose(block[i], candidates, scores, counts, current, seen[i], alpha, degree, chosen[i])
+            else:
+                _choose_in_parallel(
+                    block, t > 0, candidates, scores, counts, current, paths, sizes, alpha, degree, seen, chosen
+                )
             for i in range(len(block)):
                 v = block[i]
                 for j in range(paths.shape[1]):
@@ -168,8 +174,30 @@ def _coordinate_descent(
                     sizes[paths[v, j]] += 1
 
 
+@njit(cache=True, nogil=True, parallel=True)
+def _choose_in_parallel(
+    block: Codes,
+    placed: bool,
+    candidates: Numbers,
+    scores: Scores,
+    counts: Scores,
+    current: Numbers,
+    paths: Numbers,
+    sizes: Numbers,
+    alpha: float,
+    degree: float,
+    seen: Numbers,
+    chosen: Numbers,
+) -> None:
+    for i in prange(len(block)):
+        _sizes_without(block[i], placed, candidates, paths, sizes, seen[i])
+        _choose(block[i], candidates, scores, counts, current, seen[i], alpha, degree, chosen[i])
+
+
 @njit(cache=True, nogil=True)
-def _sizes_without(v: int, placed: bool, candidates: Numbers, paths: Numbers, sizes: Numbers, seen: Numbers) -> None:
+def _sizes_without(
+    v: int | np.int64, placed: bool, candidates: Numbers, paths: Numbers, sizes: Numbers, seen: Numbers
+) -> None:
     """|c| of the candidates of item v, less its own assignment from the last iteration."""
     for c in range(candidates.shape[1]):
         seen[c] = sizes[candidates[v, c]]
@@ -182,10 +210,10 @@ def _sizes_without(v: int, placed: bool, candidates: Numbers, paths: Numbers, si
 
 @njit(cache=True, nogil=True)
 def _choose(
-    v: int,
+    v: int | np.int64,
     candidates: Numbers,
     scores: Scores,
-    N_v: float,
+    counts: Scores,
     current: Numbers,
     sizes: Numbers,
     alpha: float,
@@ -205,7 +233,7 @@ def _choose(
             # Scores descend, so only a path smaller than all before it can gain more than they do.
             if sizes[c] < smallest:
                 smallest = sizes[c]
-                likelihood = N_v * (np.log(partial_sum + scores[v, c]) - log_sum)
+                likelihood = counts[v] * (np.log(partial_sum + scores[v, c]) - log_sum)
                 gain = likelihood - alpha * (_f(smallest + 1, degree) - _f(smallest, degree))
                 if best < 0 or gain > best_gain:
                     best, best_gain = c, gain
