@@ -116,8 +116,8 @@ class Config:
         problems = []
         if self.start == "residual-kmeans" and self.schedule == "paper":
             problems.append(
-                "start='residual-kmeans', schedule='paper': codes need trained item vectors, which the paper's schedule "
-                "does not have yet; choose start='random' or schedule='warm'"
+                "start='residual-kmeans', schedule='paper': codes need trained item vectors, which this schedule lacks "
+                "at its start; choose start='random' or schedule='warm'"
             )
         if self.candidate_paths < self.paths_per_item:
             problems.append(

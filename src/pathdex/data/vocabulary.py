@@ -70,12 +70,15 @@ class Vocabulary:
 
     def code(self, one: Id) -> int:
         """The code of one id, or `UNKNOWN`. The text "12" finds the integer id 12 and the other way round."""
-        key: Id
+        if self._integers is None:
+            return self._codes.get(str(one), UNKNOWN)
         try:
-            key = str(one) if self._integers is None else int(one)
-        except ValueError:
+            key = int(one)
+        except (TypeError, ValueError, OverflowError):
             return UNKNOWN
-        return self._codes.get(key, UNKNOWN)
+        # int() also takes 12.7, "1_2" and "012"; none of these is the id 12.
+        same = str(key) == one if isinstance(one, str) else key == one
+        return self._codes.get(key, UNKNOWN) if same else UNKNOWN
 
     def codes(self, ids: Iterable[Id]) -> NDArray[np.int64]:
         """The codes of many ids; `UNKNOWN` where there is none."""
