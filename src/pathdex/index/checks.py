@@ -51,9 +51,9 @@ def score_array(name: str, values: ArrayLike, *shape: int | None) -> Scores:
     return array
 
 
-def path_array(name: str, values: ArrayLike, num_items: int | None = None) -> Codes:
+def path_array(name: str, values: ArrayLike, num_items: int | None = None, *, low: int = 0) -> Codes:
     """The paths of all items as (item, path) codes, at least one path per item."""
-    array = whole_array(name, values, num_items, None)
+    array = whole_array(name, values, num_items, None, low=low)
     if not array.size:
         raise DataError(f"{name}: has shape {array.shape}, must hold at least one item with one path; pass all items")
     return array

@@ -1,0 +1,117 @@
+"""How healthy an assignment of items to paths is: what a collapsed or scattered index looks like in numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pathdex.index.checks import Codes, path_array
+from pathdex.index.paths import check_codes, decode_paths
+
+
+@dataclass(frozen=True)
+class IndexHealth:
+    """Figures of one assignment (item, path)."""
+
+    num_items: int
+    paths_per_item: int
+    num_nodes: int
+    depth: int
+    used_paths: int
+    """Paths that hold at least one item."""
+    mean_size: float
+    """Items per path in use."""
+    median_size: float
+    p99_size: float
+    top_size: int
+    """Items on the fullest path."""
+    size_histogram: dict[str, int]
+    """Paths in use by their size, in classes that double: 1, 2-3, 4-7 ..."""
+    entropy: tuple[float, ...]
+    """Per layer, the entropy of the nodes that the items' paths pass, in nats."""
+    entropy_share: tuple[float, ...]
+    """Per layer, the entropy as a share of log K: 1 where all nodes are used evenly, 0 where one takes everything."""
+    dead_nodes: tuple[int, ...]
+    """Per layer, the nodes that no path in use passes."""
+    distinct_paths: float
+    """Distinct paths per item, on average; less than J only where an assignment repeats a path."""
+    unreachable_items: int
+    """Items without any path."""
+    overlap: float | None
+    """The share of an item's paths that the previous assignment had as well, on average; None without a previous."""
+
+    def __repr__(self) -> str:
+        return (
+            f"IndexHealth({self.num_items:,} items on {self.used_paths:,} paths, "
+            f"size mean {self.mean_size:.1f}, top {self.top_size:,})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every figure, for JSON."""
+        return dataclasses.asdict(self)
+
+    def summary(self) -> dict[str, float | int | None]:
+        """The figures that change from one M-step to the next, for a log line."""
+        return {
+            "used_paths": self.used_paths,
+            "mean_size": self.mean_size,
+            "top_size": self.top_size,
+            "entropy_share": min(self.entropy_share),
+            "dead_nodes": sum(self.dead_nodes),
+            "overlap": self.overlap,
+        }
+
+
+def health(paths: ArrayLike, num_nodes: int, depth: int, previous: ArrayLike | None = None) -> IndexHealth:
+    """Examine paths (item, path); `previous` is the assignment before, of the same items.
+
+    A code of -1 stands for a path that an item does not have.
+    """
+    paths = path_array("paths", paths, low=-1)
+    present = paths[paths >= 0]
+    used, sizes = np.unique(check_codes("paths", present, num_nodes, depth), return_counts=True)
+    nodes = decode_paths(used, num_nodes, depth)
+    passing = [np.bincount(nodes[:, layer], sizes, minlength=num_nodes) for layer in range(depth)]
+    entropy = tuple(_entropy(counts) for counts in passing)
+    ordered = np.sort(paths, axis=1)
+    first = np.diff(ordered, axis=1, prepend=-1) != 0
+    return IndexHealth(
+        num_items=paths.shape[0],
+        paths_per_item=paths.shape[1],
+        num_nodes=num_nodes,
+        depth=depth,
+        used_paths=len(used),
+        mean_size=float(sizes.mean()) if len(used) else 0.0,
+        median_size=float(np.median(sizes)) if len(used) else 0.0,
+        p99_size=float(np.percentile(sizes, 99)) if len(used) else 0.0,
+        top_size=int(sizes.max(initial=0)),
+        size_histogram=_size_histogram(sizes),
+        entropy=entropy,
+        entropy_share=tuple(value / np.log(num_nodes) if num_nodes > 1 else 1.0 for value in entropy),
+        dead_nodes=tuple(int(np.sum(counts == 0)) for counts in passing),
+        distinct_paths=float(np.mean(np.sum(first & (ordered >= 0), axis=1))),
+        unreachable_items=int(np.sum(ordered[:, -1] < 0)),
+        overlap=None if previous is None else _overlap(paths, path_array("previous", previous, len(paths), low=-1)),
+    )
+
+
+def _entropy(counts: NDArray[np.float64]) -> float:
+    shares = counts[counts > 0] / max(counts.sum(), 1.0)
+    return float(-np.sum(shares * np.log(shares))) + 0.0
+
+
+def _size_histogram(sizes: NDArray[np.int64]) -> dict[str, int]:
+    classes = np.bincount(np.log2(sizes).astype(np.int64)) if len(sizes) else np.empty(0, np.int64)
+    names = (f"{2**k}-{2 ** (k + 1) - 1}" if k else "1" for k in range(len(classes)))
+    return {name: int(number) for name, number in zip(names, classes, strict=True)}
+
+
+def _overlap(paths: Codes, previous: Codes) -> float:
+    stayed = np.zeros(paths.shape, np.bool_)
+    for j in range(previous.shape[1]):
+        stayed |= paths == previous[:, j : j + 1]
+    return float(np.mean(stayed & (paths >= 0)))
