@@ -1,0 +1,34 @@
+import numpy as np
+
+from pathdex.data import Interactions, Ragged, Vocabulary
+
+
+def interactions(ordered=True):
+    return Interactions(
+        Ragged.from_rows([[0, 1, 0], [2], [1, 2]]),
+        Vocabulary(["ann", "bob", "cy"]),
+        Vocabulary(np.array([10, 20, 30, 40])),
+        np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+        ordered,
+        {"rows": 6},
+    )
+
+
+def test_sizes_and_counts():
+    data = interactions()
+    assert (data.num_users, data.num_items, data.num_interactions) == (3, 4, 6)
+    assert data.item_counts().tolist() == [2, 2, 2, 0]
+
+
+def test_take_keeps_the_catalogue_and_cuts_the_times_alike():
+    data = interactions().take(np.array([2, 0]))
+    assert data.users.ids([0, 1]) == ["cy", "ann"]
+    assert [row.tolist() for row in data.sequences] == [[1, 2], [0, 1, 0]]
+    assert data.times.tolist() == [5.0, 6.0, 1.0, 2.0, 3.0]
+    assert data.num_items == 4
+    assert data.notes == {"rows": 6}
+
+
+def test_repr_says_where_there_is_no_order():
+    assert repr(interactions()) == "Interactions(3 users, 4 items, 6 interactions)"
+    assert repr(interactions(ordered=False)) == "Interactions(3 users, 4 items, 6 interactions, no order)"
