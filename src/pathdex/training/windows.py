@@ -64,7 +64,7 @@ class Windows:
         time = np.arange(int((end - context).max()))
         # The state at column k has read the item before position context + k, so that is what it predicts.
         read = context[:, None] + time - 1
-        inputs = self.sequences.values[np.clip(read, 0, None)].astype(np.int64)
+        inputs = self.sequences.values.take(read, mode="clip").astype(np.int64)
         inputs[self.at_start[numbers], 0] = START
         inputs[read >= end[:, None] - 1] = START
         position = read + 1

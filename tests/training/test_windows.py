@@ -1,0 +1,46 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathdex.data.ragged import Ragged
+from pathdex.training.windows import START, cut_windows, sequential_batches
+
+SEQUENCES = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=23), min_size=1, max_size=6)
+
+
+def samples(sequences: Ragged, length: int, seed: int) -> list[tuple[int, list[int]]]:
+    """Every sample as (position of the target, what its state has read)."""
+    windows = cut_windows(sequences, length, np.random.default_rng(seed))
+    return [
+        (int(position), batch.inputs[window, : time + 1].tolist())
+        for batch in sequential_batches(windows, 8)
+        for window, time, position in zip(batch.window, batch.time, batch.position, strict=True)
+    ]
+
+
+def test_a_short_sequence_is_one_window() -> None:
+    assert samples(Ragged.from_rows([[4, 5, 6]]), 8, 0) == [(0, [START]), (1, [START, 4]), (2, [START, 4, 5])]
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=SEQUENCES, length=st.integers(1, 9), seed=st.integers(0, 9))
+def test_every_interaction_is_the_target_of_one_sample_that_reads_its_own_past(
+    rows: list[list[int]], length: int, seed: int
+) -> None:
+    sequences = Ragged.from_rows(rows)
+    found = samples(sequences, length, seed)
+    assert sorted(position for position, _ in found) == list(range(len(sequences.values)))
+    for position, read in found:
+        row = int(np.searchsorted(sequences.offsets, position, side="right")) - 1
+        past = [START, *sequences.values[sequences.offsets[row] : position].tolist()]
+        assert past[len(past) - len(read) :] == read
+        assert len(read) <= length
+        assert len(read) >= min(len(past), length // 2 + 1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=SEQUENCES, size=st.integers(1, 30), seed=st.integers(0, 9))
+def test_batches_hold_every_window_once(rows: list[list[int]], size: int, seed: int) -> None:
+    windows = cut_windows(Ragged.from_rows(rows), 6, np.random.default_rng(seed))
+    batches = windows.batches(size, np.random.default_rng(seed))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(windows.context)))
