@@ -147,20 +147,25 @@ class Config:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Config:
-        return cls(**_known_keys(cls, values))
+        """From values by name; names that are no hyper-parameter are listed beside every other problem."""
+        names = [spec.name for spec in dataclasses.fields(cls)]
+        problems = [
+            f"{key}={value!r}: is not a hyper-parameter{_did_you_mean(key, names)}"
+            for key, value in values.items()
+            if key not in names
+        ]
+        try:
+            config = cls(**{key: value for key, value in values.items() if key in names})
+        except ConfigError as error:
+            raise ConfigError([*problems, *error.problems]) from None
+        if problems:
+            raise ConfigError(problems)
+        return config
 
     @classmethod
     def from_toml(cls, path: str | Path, **overrides: Any) -> Config:
         """Read a TOML file of flat keys. A key `preset` names the values to start from."""
-        try:
-            values = tomllib.loads(Path(path).read_text())
-        except OSError as error:
-            raise ConfigError([f"config file {path}: cannot be read ({error.strerror}); check the path"]) from error
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError([f"config file {path}: is not TOML ({error}); mend that line"]) from error
-        preset = values.pop("preset", None)
-        start = {} if preset is None else preset_values(preset)
-        return cls.from_dict({**start, **values, **overrides})
+        return cls.from_dict(layered_values(file=path, overrides=overrides))
 
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> Config:
@@ -205,9 +210,23 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def preset_values(name: str) -> dict[str, Any]:
-    if name not in PRESETS:
+    """What a preset sets; `Config` has the rest."""
+    if not isinstance(name, str) or name not in PRESETS:
         raise ConfigError([f"preset={name!r}: must be one of {', '.join(PRESETS)}{_did_you_mean(name, PRESETS)}"])
     return PRESETS[name]
+
+
+def layered_values(
+    preset: str | None = None, file: str | Path | None = None, overrides: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Values by rising precedence: those of a preset, of a TOML file, and overrides.
+
+    A key `preset` in the file counts where no preset is named beside it.
+    """
+    values = {} if file is None else _read_toml(Path(file))
+    inner = values.pop("preset", None)
+    name = inner if preset is None else preset
+    return {**({} if name is None else preset_values(name)), **values, **(overrides or {})}
 
 
 def default_num_nodes(num_items: int, paths_per_item: int, depth: int, path_size: float) -> int:
@@ -256,14 +275,13 @@ def _broken_rule(spec: dataclasses.Field[Any], value: Any) -> str | None:
     return None
 
 
-def _known_keys(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    names = [spec.name for spec in dataclasses.fields(cls)]
-    unknown = [key for key in values if key not in names]
-    if unknown:
-        raise ConfigError(
-            [f"{key}={values[key]!r}: is not a hyper-parameter{_did_you_mean(key, names)}" for key in unknown]
-        )
-    return dict(values)
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError([f"config file {path}: cannot be read ({error.strerror}); check the path"]) from error
+    except ValueError as error:
+        raise ConfigError([f"config file {path}: is not TOML ({error}); mend that line"]) from error
 
 
 def _did_you_mean(word: Any, known: Any) -> str:
