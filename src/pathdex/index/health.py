@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,7 @@ def health(paths: ArrayLike, num_nodes: int, depth: int, previous: ArrayLike | N
     present = paths[paths >= 0]
     used, sizes = np.unique(check_codes("paths", present, num_nodes, depth), return_counts=True)
     nodes = decode_paths(used, num_nodes, depth)
-    passing = [np.bincount(nodes[:, layer], sizes, minlength=num_nodes) for layer in range(depth)]
+    passing = [np.bincount(np.repeat(nodes[:, layer], sizes), minlength=num_nodes) for layer in range(depth)]
     entropy = tuple(_entropy(counts) for counts in passing)
     ordered = np.sort(paths, axis=1)
     first = np.diff(ordered, axis=1, prepend=-1) != 0
@@ -91,7 +92,7 @@ def health(paths: ArrayLike, num_nodes: int, depth: int, previous: ArrayLike | N
         top_size=int(sizes.max(initial=0)),
         size_histogram=_size_histogram(sizes),
         entropy=entropy,
-        entropy_share=tuple(value / np.log(num_nodes) if num_nodes > 1 else 1.0 for value in entropy),
+        entropy_share=tuple(value / math.log(num_nodes) if num_nodes > 1 else 1.0 for value in entropy),
         dead_nodes=tuple(int(np.sum(counts == 0)) for counts in passing),
         distinct_paths=float(np.mean(np.sum(first & (ordered >= 0), axis=1))),
         unreachable_items=int(np.sum(ordered[:, -1] < 0)),
@@ -99,7 +100,7 @@ def health(paths: ArrayLike, num_nodes: int, depth: int, previous: ArrayLike | N
     )
 
 
-def _entropy(counts: NDArray[np.float64]) -> float:
+def _entropy(counts: NDArray[np.integer]) -> float:
     shares = counts[counts > 0] / max(counts.sum(), 1.0)
     return float(-np.sum(shares * np.log(shares))) + 0.0
 

@@ -1,0 +1,119 @@
+"""Residual k-means: a vector as a sum of D centroids, one from each layer's codebook of K.
+
+Layer 1 clusters the vectors, layer 2 what layer 1 leaves of them, and so on, so that vectors which share a prefix of
+nodes are near each other, as a path wants it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from pathdex.index.checks import Codes
+
+Vectors = NDArray[np.float32]
+
+SAMPLE_PER_NODE = 256
+"""Vectors per centroid that the fit looks at; more of them move the centroids no further."""
+_CHUNK = 16_384
+
+
+def fit_codebooks(
+    vectors: Vectors, num_nodes: int, depth: int, iterations: int, random: np.random.Generator
+) -> Vectors:
+    """Centroids (layer, node, dim), fitted greedily on a sample of the vectors."""
+    size = min(len(vectors), SAMPLE_PER_NODE * num_nodes)
+    residual = vectors[random.choice(len(vectors), size, replace=False)]
+    codebooks = np.empty((depth, num_nodes, vectors.shape[1]), np.float32)
+    for layer in range(depth):
+        codebooks[layer] = _kmeans(residual, num_nodes, iterations, random)
+        residual = residual - codebooks[layer][nearest(residual, codebooks[layer])]
+    return codebooks
+
+
+def nearest(vectors: Vectors, centroids: Vectors) -> Codes:
+    """The number of the nearest centroid of each vector."""
+    half_squares = (centroids**2).sum(axis=1) / 2
+    assigned = np.empty(len(vectors), np.int64)
+    for start in range(0, len(vectors), _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        assigned[chunk] = np.argmin(half_squares - vectors[chunk] @ centroids.T, axis=1)
+    return assigned
+
+
+def best_codes(vectors: Vectors, codebooks: Vectors, beam: int) -> Codes:
+    """The `beam` codes (item, code) of each vector that a beam over the layers finds nearest, nearest first.
+
+    |x - sum_d e_d|^2 = |x|^2 + sum_d (|e_d|^2 - 2 x.e_d) + 2 sum_{l<d} e_l.e_d, so that beside the products x.e_d of a
+    vector all it takes are products of centroids, which are the same for every vector.
+    """
+    depth, num_nodes, _ = codebooks.shape
+    between = 2 * np.einsum("lad,mbd->lmab", codebooks, codebooks, optimize=True)
+    squares = (codebooks**2).sum(axis=2)
+    codes = np.empty((len(vectors), min(beam, num_nodes**depth)), np.int64)
+    for start in range(0, len(vectors), _CHUNK):
+        chunk = vectors[start : start + _CHUNK]
+        own = squares - 2 * np.einsum("vd,lad->vla", chunk, codebooks, optimize=True)
+        codes[start : start + _CHUNK] = _beam(own.astype(np.float32), between, codes.shape[1])
+    return codes
+
+
+def _kmeans(vectors: Vectors, num_nodes: int, iterations: int, random: np.random.Generator) -> Vectors:
+    """Lloyd's algorithm from random vectors. Random ones follow the density of the data, which keeps clusters even."""
+    centroids = vectors[random.choice(len(vectors), num_nodes, replace=len(vectors) < num_nodes)]
+    for _ in range(iterations):
+        assigned = nearest(vectors, centroids)
+        sizes = np.bincount(assigned, minlength=num_nodes)
+        order = np.argsort(assigned, kind="stable")
+        present = np.flatnonzero(sizes)
+        sums = np.add.reduceat(vectors[order], np.cumsum(sizes[present]) - sizes[present], axis=0, dtype=np.float64)
+        centroids[present] = sums / sizes[present, None]
+        empty = np.flatnonzero(sizes == 0)
+        centroids[empty] = vectors[random.choice(len(vectors), len(empty))]
+    return centroids
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _beam(own: NDArray[np.float32], between: NDArray[np.float32], width: int) -> Codes:
+    """A beam for each vector; `own` (vector, layer, node) and `between` (layer, layer, node, node) add up to a cost."""
+    vectors, depth, num_nodes = own.shape
+    codes = np.empty((vectors, width), np.int64)
+    for v in prange(vectors):
+        kept = 1
+        row = np.empty(num_nodes, np.float32)
+        nodes, costs = np.zeros((width, depth), np.int64), np.zeros(width, np.float32)
+        for layer in range(depth):
+            # The best `width` of the kept x num_nodes continuations, sorted by insertion.
+            best = np.full(width, np.inf, np.float32)
+            parent, node = np.zeros(width, np.int64), np.zeros(width, np.int64)
+            continuations = min(width, kept * num_nodes)
+            for b in range(kept):
+                for k in range(num_nodes):
+                    row[k] = costs[b] + own[v, layer, k]
+                for before in range(layer):
+                    passed = nodes[b, before]
+                    for k in range(num_nodes):
+                        row[k] += between[before, layer, passed, k]
+                for k in range(num_nodes):
+                    cost = row[k]
+                    if cost < best[continuations - 1]:
+                        place = continuations - 1
+                        while place > 0 and best[place - 1] > cost:
+                            best[place], parent[place], node[place] = (
+                                best[place - 1],
+                                parent[place - 1],
+                                node[place - 1],
+                            )
+                            place -= 1
+                        best[place], parent[place], node[place] = cost, b, k
+            extended = nodes[parent[:continuations]]
+            extended[:, layer] = node[:continuations]
+            nodes[:continuations] = extended
+            costs[:continuations] = best[:continuations]
+            kept = continuations
+        for b in range(width):
+            codes[v, b] = 0
+            for layer in range(depth):
+                codes[v, b] = codes[v, b] * num_nodes + nodes[b, layer]
+    return codes
