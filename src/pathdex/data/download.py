@@ -6,7 +6,7 @@ import http.client
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,10 @@ Progress = Callable[[int, int | None], None]
 """Called with the bytes so far and, where the server tells, the bytes in all."""
 
 
+class _NetworkError(Exception):
+    """The network failed; told apart from failures of the disk, which Python reports alike."""
+
+
 def download(url: str, part: Path, *, progress: Progress | None = None) -> None:
     """Bring `part` up to the whole content of `url`, going on from what it holds.
 
@@ -28,82 +32,80 @@ def download(url: str, part: Path, *, progress: Progress | None = None) -> None:
     between is started anew.
     """
     reason = "the connection broke"
-    for _ in range(ATTEMPTS):
-        before = part.stat().st_size if part.exists() else 0
-        try:
-            if _continue(url, part, progress):
-                _memory(part).unlink(missing_ok=True)
-                return
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise DataError(f"cannot download {url}: the server says {error.code} {error.reason}") from error
-        except StorageError:
-            raise
-        except (OSError, http.client.HTTPException) as error:
-            reason = str(getattr(error, "reason", error)) or type(error).__name__
-            if before == 0 and not part.exists():
-                break
-    have = part.stat().st_size if part.exists() else 0
-    kept = f"; {have:,} bytes are kept and the same call goes on from there" if have else ""
+    try:
+        for _ in range(ATTEMPTS):
+            try:
+                if _continue(url, part, progress):
+                    _memory(part).unlink(missing_ok=True)
+                    return
+            except _NetworkError as error:
+                reason = str(error)
+                if _size(part) == 0:
+                    break
+    except OSError as error:
+        raise StorageError(
+            f"cannot write {part}: {error.strerror or error}; free space or choose another folder"
+        ) from error
+    kept = f"; {_size(part):,} bytes are kept and the same call goes on from there" if _size(part) else ""
     raise DataError(f"cannot download {url}: {reason}{kept}")
 
 
 def _continue(url: str, part: Path, progress: Progress | None) -> bool:
     """One request; True when the file is whole."""
-    have = part.stat().st_size if part.exists() else 0
+    have = _size(part)
     memory = _recall(part) if have else {}
     headers = {"User-Agent": "pathdex"}
     if have and memory.get("version"):
         headers |= {"Range": f"bytes={have}-", "If-Range": memory["version"]}
-    try:
-        response = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
-    except urllib.error.HTTPError as error:
+    response = _request(url, headers)
+    if response is None:
         # Nothing lies behind what is there: the file is whole already, or is not the beginning of this one.
-        if error.code == 416 and have:
-            error.close()
-            if have == memory.get("bytes"):
-                return True
-            _write(part.unlink, part)
-            return False
-        raise
+        if have == memory.get("bytes"):
+            return True
+        part.unlink()
+        return False
     with response:
         resumed = response.status == 206
         if resumed and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-            _write(part.unlink, part)
+            part.unlink()
             return False
+        done = have if resumed else 0
         length = response.headers.get("Content-Length")
-        start = have if resumed else 0
-        total = None if length is None else start + int(length)
+        total = None if length is None else done + int(length)
         version = response.headers.get("ETag") or response.headers.get("Last-Modified")
-        _write(lambda: _memory(part).write_text(json.dumps({"version": version, "bytes": total})), part)
-        done = _receive(response, part, start, total, progress)
+        _memory(part).write_text(json.dumps({"version": version, "bytes": total}))
+        with part.open("ab" if resumed else "wb") as file:
+            for block in _blocks(response):
+                file.write(block)
+                done += len(block)
+                if progress is not None:
+                    progress(done, total)
     return total is None or done == total
 
 
-def _receive(response: Any, part: Path, done: int, total: int | None, progress: Progress | None) -> int:
+def _request(url: str, headers: dict[str, str]) -> Any:
+    """The server's answer, or None where the range asked for starts at or past the end."""
     try:
-        file = part.open("ab" if done else "wb")
-    except OSError as error:
-        raise _no_room(part, error) from error
-    with file:
+        return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == 416 and "Range" in headers:
+            return None
+        raise DataError(f"cannot download {url}: the server says {error.code} {error.reason}") from error
+    except (OSError, http.client.HTTPException) as error:
+        raise _NetworkError(str(getattr(error, "reason", error)) or type(error).__name__) from error
+
+
+def _blocks(response: Any) -> Iterator[bytes]:
+    try:
         while block := response.read(BLOCK):
-            _write(lambda block=block: file.write(block), part)  # type: ignore[misc]
-            done += len(block)
-            if progress is not None:
-                progress(done, total)
-    return done
+            yield block
+    except (OSError, http.client.HTTPException) as error:
+        raise _NetworkError(str(error) or type(error).__name__) from error
 
 
-def _write(action: Callable[[], object], part: Path) -> None:
-    # Told apart from network failures, which are OSErrors too.
-    try:
-        action()
-    except OSError as error:
-        raise _no_room(part, error) from error
-
-
-def _no_room(part: Path, error: OSError) -> StorageError:
-    return StorageError(f"cannot write {part}: {error.strerror or error}; free space or choose another folder")
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
 
 
 def _memory(part: Path) -> Path:

@@ -1,0 +1,243 @@
+import gzip
+import zipfile
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from pathdex.data import read
+from pathdex.errors import DataError
+
+ROWS = {"user_id": ["u2", "u1", "u1"], "item_id": ["b", "c", "a"], "timestamp": [5, 9, 7]}
+FRAME = pl.DataFrame(ROWS)
+
+
+def histories(data):
+    """Every user's item ids, by user id."""
+    return {data.users.id(row): data.items.ids(codes) for row, codes in enumerate(data.sequences)}
+
+
+EXPECTED = {"u1": ["a", "c"], "u2": ["b"]}
+
+
+def write_csv(path):
+    FRAME.write_csv(path)
+
+
+def write_tsv(path):
+    FRAME.write_csv(path, separator="\t")
+
+
+def write_gzipped(path):
+    path.write_bytes(gzip.compress(FRAME.write_csv().encode()))
+
+
+def write_json_lines(path):
+    FRAME.write_ndjson(path)
+
+
+def write_gzipped_json_lines(path):
+    path.write_bytes(gzip.compress(FRAME.write_ndjson().encode()))
+
+
+def write_recbole(path):
+    FRAME.select(
+        pl.col("user_id").alias("user_id:token"),
+        pl.col("item_id").alias("item_id:token"),
+        pl.lit(4.0).alias("rating:float"),
+        pl.col("timestamp").cast(pl.Float64).alias("timestamp:float"),
+    ).write_csv(path, separator="\t")
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("rows.csv", write_csv),
+        ("rows.CSV", write_csv),
+        ("rows.tsv", write_tsv),
+        ("rows.csv.gz", write_gzipped),
+        ("rows.jsonl", write_json_lines),
+        ("rows.ndjson", write_json_lines),
+        ("rows.jsonl.gz", write_gzipped_json_lines),
+        ("rows.parquet", FRAME.write_parquet),
+        ("rows.inter", write_recbole),
+    ],
+)
+def test_every_kind_of_file_gives_the_same(tmp_path, name, write):
+    path = tmp_path / name
+    write(path)
+    assert histories(read(path)) == EXPECTED
+    assert histories(read(str(path))) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        FRAME,
+        FRAME.lazy(),
+        FRAME.to_arrow(),
+        FRAME.to_arrow().to_batches()[0],
+        pd.DataFrame(ROWS),
+        pd.DataFrame(ROWS, index=[7, 7, 7]),
+        pl.DataFrame(ROWS, schema_overrides={"item_id": pl.Categorical, "user_id": pl.Enum(["u2", "u1"])}),
+    ],
+    ids=["polars", "lazy", "arrow", "batch", "pandas", "pandas-index", "categorical"],
+)
+def test_every_kind_of_table_gives_the_same(source):
+    assert histories(read(source)) == EXPECTED
+
+
+def test_a_format_overrules_the_ending(tmp_path):
+    path = tmp_path / "rows.txt"
+    write_tsv(path)
+    assert histories(read(path, format="tsv")) == EXPECTED
+
+
+def test_a_folder_of_parquet_files_is_one_table(tmp_path):
+    FRAME.head(1).write_parquet(tmp_path / "part-0.parquet")
+    FRAME.tail(2).write_parquet(tmp_path / "part-1.parquet")
+    assert histories(read(tmp_path)) == EXPECTED
+
+
+def test_files_of_a_folder_stand_in_the_order_of_their_names(tmp_path):
+    frame = pl.DataFrame({"user": [1], "item": [30]})
+    frame.write_parquet(tmp_path / "b.parquet")
+    pl.DataFrame({"user": [1], "item": [20]}).write_parquet(tmp_path / "a.parquet")
+    assert histories(read(tmp_path)) == {1: [20, 30]}
+
+
+def test_brackets_in_a_name_are_no_pattern(tmp_path):
+    path = tmp_path / "rows[1].csv"
+    write_csv(path)
+    assert histories(read(path)) == EXPECTED
+
+
+OLD_RATINGS = "1::10::5::300\n1::20::3::100\n2::10::4::50\n"
+NEW_RATINGS = "userId,movieId,rating,timestamp\n1,10,5.0,300\n1,20,3.5,100\n2,10,4.0,50\n"
+
+
+@pytest.mark.parametrize(("file", "text"), [("ratings.dat", OLD_RATINGS), ("ratings.csv", NEW_RATINGS)])
+def test_movielens_archive_folder_and_file(tmp_path, file, text):
+    folder = tmp_path / "ml"
+    folder.mkdir()
+    (folder / file).write_text(text)
+    (folder / "movies.dat").write_bytes("1::Amélie::Comedy\n".encode("latin-1"))
+    archive = tmp_path / "ml.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.write(folder / "movies.dat", "ml-1m/movies.dat")
+        packed.write(folder / file, f"ml-1m/{file}")
+    for source in (archive, folder, folder / file):
+        data = read(source, min_rating=3.5 if file == "ratings.csv" else 3)
+        assert histories(data) == {1: [20, 10], 2: [10]}
+        assert data.times.tolist() == [100, 300, 50]
+        assert read(source, min_rating=4).notes["dropped_low_rating"] == 1
+
+
+def test_amazon_ratings_have_no_header(tmp_path):
+    path = tmp_path / "ratings_Books.csv"
+    path.write_text("A1,B00X,5.0,1400\nA1,0001,3.0,1300\nA2,B00X,1.0,1200\n")
+    assert histories(read(path)) == {"A1": ["0001", "B00X"], "A2": ["B00X"]}
+    other = path.rename(tmp_path / "books.csv")
+    assert histories(read(other, format="amazon")) == {"A1": ["0001", "B00X"], "A2": ["B00X"]}
+
+
+def test_a_header_is_kept_where_the_name_only_looks_like_amazon(tmp_path):
+    path = tmp_path / "ratings_mine.csv"
+    path.write_text("user,item,rating,timestamp\nA1,B00X,5.0,1400\n")
+    assert histories(read(path)) == {"A1": ["B00X"]}
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+def test_a_matrix_has_no_order(kind):
+    data = read(kind(np.array([[0, 5, 1], [0, 0, 0], [2, 0, 0]])))
+    assert histories(data) == {0: [1, 2], 2: [0]}
+    assert not data.ordered
+    assert data.times is None
+
+
+def test_the_values_of_a_matrix_are_ratings():
+    data = read(sparse.csr_array(np.array([[0, 5, 1], [2, 0, 4]])), min_rating=4)
+    assert histories(data) == {0: [1], 1: [2]}
+
+
+def test_stored_zeros_of_a_matrix_are_no_interactions():
+    matrix = sparse.csr_array((np.array([0.0, 1.0]), np.array([0, 1]), np.array([0, 2])), shape=(1, 2))
+    assert histories(read(matrix)) == {0: [1]}
+    assert matrix.nnz == 2
+
+
+def refused(source, message, **options):
+    with pytest.raises(DataError, match=message) as caught:
+        read(source, **options)
+    return str(caught.value)
+
+
+def test_a_path_that_is_not_there(tmp_path):
+    refused(tmp_path / "no.csv", r"no\.csv does not exist; check the path")
+
+
+def test_an_unknown_ending(tmp_path):
+    path = tmp_path / "rows.xlsx"
+    path.write_text("")
+    refused(path, r"the ending '\.xlsx' is not known; known are \.csv, .* format=: csv, tsv, parquet")
+
+
+def test_an_unknown_format(tmp_path):
+    refused(
+        tmp_path, "format='excel': must be one of csv, tsv, parquet, jsonl, inter, movielens, amazon", format="excel"
+    )
+
+
+def test_a_format_for_a_frame():
+    refused(FRAME, "format='csv': is for files; a DataFrame needs none", format="csv")
+
+
+def test_a_source_of_another_type():
+    refused([1, 2], "source=list: cannot be read; pass a path, a pandas or polars frame")
+
+
+def test_a_folder_without_data(tmp_path):
+    (tmp_path / "notes.txt").write_text("nothing")
+    refused(tmp_path, r"holds no data: it has neither Parquet files nor ratings\.dat or ratings\.csv")
+    refused(tmp_path, "holds no Parquet files", format="parquet")
+    refused(tmp_path, "is not a MovieLens folder", format="movielens")
+
+
+def test_an_archive_of_something_else(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        packed.writestr("readme.txt", "hello")
+    refused(tmp_path / "a.zip", r"is not a MovieLens archive: it holds neither ratings\.dat nor ratings\.csv")
+
+
+def test_files_that_are_not_what_they_say(tmp_path):
+    FRAME.write_parquet(tmp_path / "whole.parquet")
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    damaged = {
+        "cut.parquet": whole[: len(whole) // 2],
+        "text.parquet": b"user,item\n",
+        "empty.parquet": b"",
+        "cut.zip": b"PK\x03\x04rest",
+        "binary.csv": b"user,item\n\xff\xfe,2\n",
+        "long.csv": b"user,item\n1,2\n3,4,5\n",
+        "empty.csv": b"",
+        "text.csv.gz": b"\x1f\x8b\x08 no gzip",
+        "broken.jsonl": b'{"user": 1, "item": \n',
+    }
+    for name, content in damaged.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        refused(path, rf"{name} cannot be read \(.+\); it is damaged, truncated, or not what its name says")
+        assert path.read_bytes() == content
+
+
+def test_parquet_files_that_do_not_fit_together(tmp_path):
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    FRAME.with_columns(pl.col("timestamp").cast(pl.String)).write_parquet(tmp_path / "b.parquet")
+    refused(tmp_path, "cannot be read")
+
+
+def test_a_pandas_column_of_mixed_types():
+    mixed = pd.DataFrame({"user": [1, "a"], "item": [1, 2]}, dtype=object)
+    refused(mixed, "the DataFrame cannot be read")
