@@ -1,0 +1,49 @@
+"""The command and its subcommands. Each imports the library when it runs, so `--help` is quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import pathdex
+from pathdex.cli import data_describe, data_fetch, data_generate, data_validate, doctor
+from pathdex.cli.command import command
+
+app = typer.Typer(
+    name="pathdex",
+    help="Deep Retrieval: learn a path index from interactions, and recommend from it by beam search.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data = typer.Typer(help="Look at, check, fetch and generate interactions.", no_args_is_help=True)
+app.add_typer(data, name="data")
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"pathdex {pathdex.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    return
+
+
+data.command("describe")(command(data_describe.describe))
+data.command("validate")(command(data_validate.validate))
+data.command("fetch")(command(data_fetch.fetch))
+data.command("generate")(command(data_generate.generate))
+app.command("doctor")(command(doctor.doctor))
+
+
+def main() -> None:
+    """The entry point."""
+    app()

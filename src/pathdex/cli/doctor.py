@@ -1,0 +1,38 @@
+"""`pathdex doctor`."""
+
+from __future__ import annotations
+
+from pathdex.cli.console import out, pairs, table
+
+GIGABYTE = 1e9
+
+
+def doctor() -> None:
+    """Show what this machine and this installation offer, and what to install for what is missing.
+
+    Example:
+
+        pathdex doctor
+    """
+    from pathdex.system import FEATURES, examine
+
+    system = examine()
+    console = out()
+    console.print(pairs("Versions", {name: version or "missing" for name, version in system.versions.items()}))
+    console.print(
+        pairs(
+            "\nMachine",
+            {
+                "cores": str(system.cores),
+                "threads": f"{system.torch_threads} in torch, {system.compiled_threads} in compiled code",
+                "devices": ", ".join(system.devices),
+                "memory": "unknown" if system.memory is None else f"{system.memory / GIGABYTE:.1f} GB",
+                "disk": f"{system.disk_free / GIGABYTE:.1f} GB free in {system.folder}",
+            },
+        )
+    )
+    rows = [
+        [feature.purpose, feature.package, "yes" if feature.available else f"no: {feature.install}"]
+        for feature in FEATURES
+    ]
+    console.print(table("\nOptional features", ["for", "package", "installed"], rows, left=3))

@@ -1,0 +1,120 @@
+"""What this machine and this installation offer: versions, cores, devices, room, optional packages."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pathdex
+from pathdex.errors import ConfigError, MissingExtraError
+
+PACKAGES = ("torch", "numpy", "numba", "polars", "pyarrow", "scipy", "safetensors", "rich", "typer")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Something that needs a package which is not always installed."""
+
+    purpose: str
+    package: str
+    extra: str
+
+    @property
+    def available(self) -> bool:
+        return importlib.util.find_spec(self.package) is not None
+
+    @property
+    def install(self) -> str:
+        """The command that makes it available."""
+        return f"pip install 'pathdex[{self.extra}]'"
+
+    def require(self) -> None:
+        """Raise `MissingExtraError` where the package is not there."""
+        if not self.available:
+            raise MissingExtraError(self.package, self.extra, self.purpose)
+
+
+PLOTTING = Feature("drawing figures (pathdex inspect --plot)", "matplotlib", "plot")
+TENSORBOARD = Feature("writing TensorBoard logs (pathdex train --tensorboard)", "tensorboard", "tensorboard")
+FEATURES = (PLOTTING, TENSORBOARD)
+
+
+@dataclass(frozen=True)
+class System:
+    """What `pathdex doctor` shows."""
+
+    versions: dict[str, str | None]
+    """Of Python, Pathdex and the packages it needs; None where one is missing."""
+    cores: int
+    torch_threads: int
+    compiled_threads: int
+    devices: tuple[str, ...]
+    """What `device` can be."""
+    memory: int | None
+    """Bytes; None where the system does not tell."""
+    disk_free: int
+    """Bytes left in `folder`."""
+    folder: Path
+
+
+def examine(folder: Path | None = None) -> System:
+    """Look at this machine; disk space is that of `folder`, by default the current one."""
+    import numba
+    import torch
+
+    place = Path.cwd() if folder is None else folder
+    return System(
+        versions={
+            "python": platform.python_version(),
+            "pathdex": pathdex.__version__,
+            **{package: _version(package) for package in PACKAGES},
+        },
+        cores=_cores(),
+        torch_threads=torch.get_num_threads(),
+        compiled_threads=numba.get_num_threads(),
+        devices=devices(),
+        memory=_memory(),
+        disk_free=shutil.disk_usage(place).free,
+        folder=place,
+    )
+
+
+def devices() -> tuple[str, ...]:
+    """The torch devices of this machine."""
+    import torch
+
+    return ("cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count())))
+
+
+def check_device(device: str) -> None:
+    """Raise `ConfigError` where this machine has no such device."""
+    known = devices()
+    if device in known or (device == "cuda" and len(known) > 1):
+        return
+    raise ConfigError([f"device={device!r}: this machine has {', '.join(known)}; choose one of these"])
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def _memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
