@@ -14,6 +14,9 @@ from pathdex.index.health import health
 from pathdex.index.penalty import penalty_for_path_size
 from pathdex.index.scores import ScoreTable
 
+_WATCHED = ("used_paths", "mean_size", "top_size", "entropy_share", "overlap")
+"""The parts of the index's health that the log keeps of every M-step."""
+
 
 @dataclass(frozen=True)
 class MStep:
@@ -55,5 +58,5 @@ def m_step(
     objective = assignment_objective(
         table.codes, table.scores, counts, new, penalty=penalty, penalty_degree=config.penalty_degree
     )
-    state = health(new, config.num_nodes, config.depth, previous=paths)
-    return MStep(new, penalty, {"objective": objective, "penalty": penalty, **state.summary()})
+    state = health(new, config.num_nodes, config.depth, previous=paths).to_dict()
+    return MStep(new, penalty, {"objective": objective, "penalty": penalty, **{name: state[name] for name in _WATCHED}})

@@ -1,0 +1,158 @@
+"""The EM loop: it resumes to the same result, is deterministic, and recovers planted structure."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from pathdex.config import Config, RunOptions
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import Vocabulary
+from pathdex.errors import DataError, RunError
+from pathdex.training.trainer import Trainer
+
+TINY: dict[str, Any] = {
+    "num_nodes": 4,
+    "depth": 2,
+    "paths_per_item": 2,
+    "candidate_paths": 8,
+    "score_beam": 8,
+    "embedding_dim": 8,
+    "structure_hidden": 16,
+    "node_dim": 4,
+    "batch_size": 128,
+    "epochs": 2,
+    "rounds": 2,
+    "final_epochs": 1,
+    "path_size": 4.0,
+}
+
+
+def blocks(users: int = 120, groups: int = 4, size: int = 8, seed: int = 0) -> Interactions:
+    """Every user takes items of one group only."""
+    random = np.random.default_rng(seed)
+    rows = [random.integers(0, size, 12) + size * (user % groups) for user in range(users)]
+    return Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(users)), Vocabulary(np.arange(groups * size)))
+
+
+def trainer(data: Interactions, checkpoint: Path | None = None, **parameters: Any) -> Trainer:
+    config = Config.from_dict({**TINY, **parameters})
+    return Trainer(config, RunOptions(seed=1, threads=1), data, checkpoint=checkpoint)
+
+
+class StopAfter:
+    """Stands in for a kill: raises after a number of steps."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def stepped(self, *_: Any) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+    def finished(self, record: dict[str, Any]) -> None:
+        return
+
+
+def outcome(one: Trainer) -> list[np.ndarray]:
+    return [one.paths, *(value for _, value in sorted(one.network.export().items()))]
+
+
+def assert_same(first: Trainer, second: Trainer) -> None:
+    for a, b in zip(outcome(first), outcome(second), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+SCHEDULES = [
+    {"schedule": "warm"},
+    {"schedule": "warm", "scoring": "streaming", "start": "random", "structure": "recurrent"},
+    {"schedule": "paper", "start": "random", "scoring": "streaming", "penalty": 0.01},
+]
+
+
+@pytest.mark.parametrize("parameters", SCHEDULES)
+def test_the_same_seed_gives_the_same_model(parameters: dict[str, Any]) -> None:
+    first, second = trainer(blocks(), **parameters), trainer(blocks(), **parameters)
+    first.run()
+    second.run()
+    assert_same(first, second)
+
+
+@pytest.mark.parametrize("parameters", SCHEDULES)
+@pytest.mark.parametrize("steps", [5, 14, 25, 38])
+def test_a_killed_run_resumes_to_the_same_result(
+    parameters: dict[str, Any], steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = trainer(blocks(), **parameters)
+    whole.run()
+    monkeypatch.setattr("pathdex.training.trainer.CHECKPOINT_SECONDS", 0.0)  # a checkpoint after every step
+    killed = trainer(blocks(), tmp_path / "state", **parameters)
+    killed.listener = StopAfter(steps)
+    with pytest.raises(KeyboardInterrupt):
+        killed.run()
+    resumed = trainer(blocks(), tmp_path / "state", **parameters)
+    resumed.resume()
+    resumed.run()
+    assert_same(whole, resumed)
+    losses = [{key: record.get(key) for key in ("phase", "number", "structure")} for record in resumed.records]
+    assert losses == [{key: record.get(key) for key in ("phase", "number", "structure")} for record in whole.records]
+
+
+def test_resuming_with_another_configuration_or_data_is_refused(tmp_path: Path) -> None:
+    trainer(blocks(), tmp_path / "state").run()
+    with pytest.raises(RunError, match="another config"):
+        trainer(blocks(), tmp_path / "state", epochs=3).resume()
+    with pytest.raises(RunError, match="another data"):
+        trainer(blocks(users=100), tmp_path / "state").resume()
+
+
+def test_resuming_without_a_checkpoint_or_from_a_damaged_one_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no checkpoint"):
+        trainer(blocks(), tmp_path / "state").resume()
+    (tmp_path / "state").write_bytes(b"not a checkpoint")
+    with pytest.raises(RunError, match="cannot be read"):
+        trainer(blocks(), tmp_path / "state").resume()
+
+
+def test_no_interactions_is_an_error() -> None:
+    with pytest.raises(DataError, match="no interactions"):
+        trainer(blocks().take(np.arange(0)))
+
+
+@pytest.mark.parametrize("start", ["random", "residual-kmeans"])
+def test_planted_groups_are_recovered(start: str) -> None:
+    """Items of one group share paths; items of different groups do not."""
+    one = trainer(blocks(users=400), start=start, epochs=6, rounds=6, num_nodes=6, learning_rate=0.01)
+    one.run()
+    group = np.repeat(np.arange(4), 8)
+    owners: dict[int, set[int]] = {}
+    for item, paths in enumerate(one.paths):
+        for path in paths:
+            owners.setdefault(int(path), set()).add(int(group[item]))
+    pure = np.mean([len(groups) == 1 for groups in owners.values()])
+    assert pure > 0.9
+
+
+def test_records_tell_of_every_epoch_and_m_step() -> None:
+    one = trainer(blocks())
+    one.run()
+    assert [(record["phase"], record["number"]) for record in one.records] == [
+        ("encoder", 1),
+        ("encoder", 2),
+        ("structure", 1),
+        ("structure", 2),
+        ("structure", 3),
+    ]
+    assert all("objective" in record for record in one.records[2:4])
+    assert "objective" not in one.records[4]
+    assert np.isfinite([record["structure"] for record in one.records[2:]]).all()
+
+
+def test_the_trainer_leaves_the_number_of_threads_alone_unless_asked() -> None:
+    before = torch.get_num_threads()
+    Trainer(Config.from_dict(TINY), RunOptions(), blocks())
+    assert torch.get_num_threads() == before
