@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import pathdex
-from pathdex.cli import data_describe, data_fetch, data_generate, data_validate, doctor
+from pathdex.cli import data_describe, data_fetch, data_generate, data_validate, doctor, train
 from pathdex.cli.command import command
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ data.command("describe")(command(data_describe.describe))
 data.command("validate")(command(data_validate.validate))
 data.command("fetch")(command(data_fetch.fetch))
 data.command("generate")(command(data_generate.generate))
+app.command("train")(command(train.train))
 app.command("doctor")(command(doctor.doctor))
 
 

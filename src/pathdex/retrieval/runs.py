@@ -10,6 +10,7 @@ RUN/bundle/                 the finished model
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,9 +52,7 @@ class Run:
     @classmethod
     def create(cls, path: str | Path, split: Split, config: Config, options: RunOptions, **source: Any) -> Run:
         """Make the folder and store the split; an existing folder is an error. `source` is kept for the record."""
-        path = Path(path)
-        if path.exists():
-            raise RunError(f"{path} exists; continue it with --resume, or choose another folder")
+        path = cls.check_new(path)
         request = {"config": config.to_dict(), "options": vars(options), **source}
         try:
             path.mkdir(parents=True)
@@ -61,8 +60,21 @@ class Run:
             # Written last: a folder with a request is one whose split is whole.
             (path / "run.json").write_text(json.dumps(request, indent=2) + "\n")
         except OSError as error:
+            shutil.rmtree(path, ignore_errors=True)
             raise StorageError(f"cannot write {path}: {error.strerror}; free space or choose another folder") from error
+        except BaseException:
+            # A folder that can neither be resumed nor made anew would be in the way.
+            shutil.rmtree(path, ignore_errors=True)
+            raise
         return cls(path, request)
+
+    @staticmethod
+    def check_new(path: str | Path) -> Path:
+        """The path, if nothing is there yet."""
+        path = Path(path)
+        if path.exists():
+            raise RunError(f"{path} exists; continue it with --resume, or choose another folder")
+        return path
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -89,9 +101,14 @@ class Run:
         return DeepRetrieval.load(self.bundle)
 
     def train(
-        self, split: Split | None = None, *, progress: bool | None = None, tensorboard: bool = False
+        self,
+        split: Split | None = None,
+        *,
+        progress: bool | None = None,
+        listener: Listener | None = None,
+        tensorboard: bool = False,
     ) -> DeepRetrieval:
-        """Train to the end, from the checkpoint if there is one, and save the bundle."""
+        """Train to the end, from the checkpoint if there is one, and save the bundle. `listener` hears of it too."""
         if self.finished:
             return self.model()
         resume = self.checkpoint.exists()
@@ -99,7 +116,7 @@ class Run:
             # A kill between checkpoint and log loses or cuts a line; the checkpoint holds them all.
             records = load_checkpoint(self.checkpoint)[0]["records"]
             self.log.write_text("".join(json.dumps(record) + "\n" for record in records))
-        listeners: list[Listener] = [JsonLines(self.log)]
+        listeners: list[Listener] = [JsonLines(self.log), *([] if listener is None else [listener])]
         if tensorboard:
             listeners.append(TensorBoard(self.path / "tensorboard"))
         model = DeepRetrieval(Config.from_dict(self.request["config"]), **self.request["options"])
