@@ -228,7 +228,7 @@ def test_files_that_are_not_what_they_say(tmp_path):
     for name, content in damaged.items():
         path = tmp_path / name
         path.write_bytes(content)
-        refused(path, rf"{name} cannot be read \(.+\); it is damaged, truncated, or not what its name says")
+        refused(path, rf"{name} cannot be read \(.+\); a file is damaged, truncated or of another kind: get it again")
         assert path.read_bytes() == content
 
 
@@ -240,4 +240,4 @@ def test_parquet_files_that_do_not_fit_together(tmp_path):
 
 def test_a_pandas_column_of_mixed_types():
     mixed = pd.DataFrame({"user": [1, "a"], "item": [1, 2]}, dtype=object)
-    refused(mixed, "the DataFrame cannot be read")
+    refused(mixed, r"the DataFrame cannot be read .* a frame mixes types in a column: cast it")

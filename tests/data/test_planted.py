@@ -115,6 +115,12 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["data.parquet", "data.truth.arrow"]
 
 
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match=r"cannot write .*Not a directory; free space or choose another path"):
+        generate(tmp_path / "file" / "data" / "data.parquet", **SIZES)
+
+
 def test_every_bad_size_is_named():
     with pytest.raises(ConfigError) as caught:
         generate("x.parquet", users=0, items=1.5, interactions=True, depth=0, nodes=1, chunk=0, seed=-1)

@@ -47,7 +47,7 @@ def test_every_problem_is_reported_at_once(tmp_path):
         f"column 'time' of {path}: 1 of 8 rows have no timestamp (rows 4, the first row of data is 1); "
         "fill in or remove these rows, or drop the column to keep the order of the rows",
         f"column 'time' of {path}: 1 of 8 rows have a timestamp that cannot be understood (rows 5, the first row of "
-        "data is 1); write seconds, or ISO 8601 such as 2014-07-23T18:00:00",
+        "data is 1); write all as numbers, or all as ISO 8601 such as 2014-07-23T18:00:00",
         f"column 'rating' of {path}: 1 of 8 rows have no rating or NaN (rows 8, the first row of data is 1); "
         "fill in or remove these rows",
         f"column 'rating' of {path}: 1 of 8 rows have a rating that is not a number (rows 6, the first row of data "
@@ -178,3 +178,10 @@ def test_ratings_that_are_not_used_are_not_judged():
 def test_no_rows(tmp_path):
     assert problem(csv(tmp_path, "user,item\n")) == f"{tmp_path / 'rows.csv'} has no rows"
     assert problem(pl.DataFrame({"user": [], "item": []})) == "the DataFrame has no rows"
+
+
+def test_numbers_and_dates_in_one_column_are_not_mixed():
+    frame = pl.DataFrame({"user": [1, 1, 1], "item": [1, 2, 3], "time": [None, "2014-01-01", "5"]})
+    missing, odd = problems(frame)
+    assert "1 of 3 rows have no timestamp (rows 1," in missing
+    assert "1 of 3 rows have a timestamp that cannot be understood (rows 3," in odd

@@ -61,8 +61,8 @@ def reading(name: str) -> Iterator[None]:
     except (pl.exceptions.PolarsError, pa.ArrowException, zipfile.BadZipFile, OSError, EOFError) as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise DataError(
-            f"{name} cannot be read ({reason}); it is damaged, truncated, or not what its name says: "
-            "get it again, or name its kind with format="
+            f"{name} cannot be read ({reason}); a file is damaged, truncated or of another kind: get it again or name "
+            "its kind with format=; a frame mixes types in a column: cast it"
         ) from error
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,9 +95,9 @@ def generate(
             f"cannot write {target}: {error.strerror or error}; free space or choose another path; nothing was changed"
         ) from error
     finally:
-        with ExitStack() as stack:
-            for part in parts:
-                stack.callback(part.unlink, missing_ok=True)
+        for part in parts:
+            with suppress(OSError):
+                part.unlink()
     return target
 
 

@@ -13,16 +13,9 @@ import polars as pl
 from pathdex.data.columns import find_columns
 from pathdex.data.findings import Finding, error
 from pathdex.data.formats import Table, reading
+from pathdex.data.values import Rule, Values, id_values, rating_values, time_values
 
 SHOWN_ROWS = 5
-_TIME_FORMATS = (
-    "%Y-%m-%dT%H:%M:%S%.f%#z",
-    "%Y-%m-%d %H:%M:%S%.f%#z",
-    "%Y-%m-%dT%H:%M:%S%.f",
-    "%Y-%m-%d %H:%M:%S%.f",
-    "%Y-%m-%dT%H:%M",
-    "%Y-%m-%d %H:%M",
-)
 
 
 @dataclass(frozen=True)
@@ -37,17 +30,6 @@ class Rows:
     """The source's column of each role in `frame`."""
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """Rows where `broken` holds are reported as `<count> of <rows> rows <what>`."""
-
-    code: str
-    column: str
-    broken: pl.Expr
-    what: str
-    remedy: str
-
-
 def check_rows(table: Table, asked: Mapping[str, str | None], *, use_rating: bool) -> Rows:
     """Find the columns, check every value, and type them. With errors among the findings, `frame` is not to be used."""
     with reading(table.name):
@@ -57,144 +39,63 @@ def check_rows(table: Table, asked: Mapping[str, str | None], *, use_rating: boo
     columns, problems = find_columns(schema.names(), wanted, required, table.name)
     if problems:
         return Rows(table.frame, 0, tuple(problems), columns)
-    frame = table.frame.select(pl.col(name).alias(role) for role, name in columns.items())
-    rules: list[_Rule] = []
+    frame = table.frame.select(_plain(pl.col(name), schema[name]).alias(role) for role, name in columns.items())
+    values: dict[str, Values] = {}
     for role, name in columns.items():
-        dtype = schema[name]
-        if dtype in (pl.Categorical, pl.Enum):
-            frame, dtype = frame.with_columns(pl.col(role).cast(pl.String)), pl.String()
-        found = _RULES[role](role, name, dtype)
+        found = _values(frame, role, name, table)
         if isinstance(found, Finding):
             problems.append(found)
         else:
-            rules.extend(found)
-    count, broken = _apply(frame, rules, table.name)
-    problems += broken
-    if count == 0:
-        problems = [error("D102", f"{table.name} has no rows")]
-    if not problems:
-        frame = _typed(frame, table)
-    return Rows(frame, count, tuple(problems), columns)
-
-
-def _apply(frame: pl.LazyFrame, rules: list[_Rule], name: str) -> tuple[int, list[Finding]]:
-    with reading(name):
-        counts = frame.select(
-            pl.len().alias("rows"), *(rule.broken.sum().alias(str(place)) for place, rule in enumerate(rules))
-        ).collect(engine="streaming")
-        total = int(counts["rows"][0])
-        problems = []
-        for place, rule in enumerate(rules):
-            broken = int(counts[str(place)][0] or 0)
-            if broken:
-                first = frame.with_row_index("row", offset=1).filter(rule.broken).select("row").head(SHOWN_ROWS)
-                shown = ", ".join(str(row) for row in first.collect()["row"])
-                more = ", ..." if broken > SHOWN_ROWS else ""
-                problems.append(
-                    error(
-                        rule.code,
-                        f"column {rule.column!r} of {name}: {broken:,} of {total:,} rows {rule.what} "
-                        f"(rows {shown}{more}, the first row of data is 1); {rule.remedy}",
-                    )
-                )
-    return total, problems
-
-
-def _id_rules(role: str, name: str, dtype: pl.DataType) -> list[_Rule] | Finding:
-    column = pl.col(role)
-    missing = column.is_null()
-    if dtype.is_float():
-        missing = missing | column.is_nan()
-    rules = [_Rule("D201", name, missing, f"have no {role} id", "fill in or remove these rows")]
-    if dtype.is_float():
-        known = column.is_not_null() & column.is_not_nan()
-        odd = known & (column.cast(pl.Int64, strict=False).cast(pl.Float64) != column).fill_null(True)
-        rules.append(_Rule("D203", name, odd, "have a fraction for an id", "make the ids whole numbers or text"))
-    elif dtype == pl.UInt64:
-        rules.append(_Rule("D203", name, column > 2**63 - 1, "have an id past 2^63", "make the ids text"))
-    elif not (dtype.is_integer() or dtype in (pl.String, pl.Null)):
-        return error(
-            "D202", f"column {name!r}: {dtype} cannot be an id; {role} ids must be whole numbers or text; cast it"
-        )
-    return rules
-
-
-def _time_rules(role: str, name: str, dtype: pl.DataType) -> list[_Rule] | Finding:
-    column = pl.col(role)
-    remedy = "fill in or remove these rows, or drop the column to keep the order of the rows"
-    missing = _Rule("D204", name, column.is_null(), "have no timestamp", remedy)
-    if dtype.is_float():
-        broken = column.is_null() | column.is_nan() | column.is_infinite()
-        return [_Rule("D204", name, broken, "have no timestamp or NaN", remedy)]
-    if dtype == pl.String:
-        odd = column.is_not_null() & ~_time_of_text(column).is_finite().fill_null(False)
-        example = "write seconds, or ISO 8601 such as 2014-07-23T18:00:00"
-        return [missing, _Rule("D205", name, odd, "have a timestamp that cannot be understood", example)]
-    if dtype.is_integer() or dtype in (pl.Date, pl.Datetime, pl.Null):
-        return [missing]
-    return error("D205", f"column {name!r}: {dtype} cannot be a time; use numbers, dates or ISO 8601 text")
-
-
-def _rating_rules(role: str, name: str, dtype: pl.DataType) -> list[_Rule] | Finding:
-    column = pl.col(role)
-    remedy = "fill in or remove these rows"
-    if dtype == pl.String:
-        number = column.cast(pl.Float64, strict=False)
-        odd = column.is_not_null() & number.is_null()
-        rules = [_Rule("D207", name, odd, "have a rating that is not a number", "write ratings as numbers")]
-    elif dtype.is_numeric() or dtype == pl.Null:
-        number, rules = column.cast(pl.Float64), []
-    else:
-        return error("D207", f"column {name!r}: {dtype} cannot be a rating; ratings must be numbers")
-    return [
-        _Rule("D206", name, column.is_null() | number.is_nan().fill_null(False), "have no rating or NaN", remedy),
-        *rules,
-        _Rule("D208", name, (number < 0).fill_null(False), "have a rating below 0", "shift the scale to start at 0"),
+            values[role] = found
+    counts = _count(frame, values, table.name)
+    total = int(counts["rows"])
+    if total == 0:
+        return Rows(frame, 0, (error("D102", f"{table.name} has no rows"),), columns)
+    for role, column in values.items():
+        for place, rule in enumerate(column.rules):
+            if broken := counts[f"{role} {place}"]:
+                problems.append(_problem(frame, rule, broken, total, f"column {columns[role]!r} of {table.name}"))
+    typed = [
+        (column.typed.cast(pl.Int64) if counts.get(f"{role} integers") else column.typed).alias(role)
+        for role, column in values.items()
+        if not problems
     ]
+    return Rows(frame.select(typed), total, tuple(problems), columns)
 
 
-_RULES = {"user": _id_rules, "item": _id_rules, "time": _time_rules, "rating": _rating_rules}
+def _plain(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    return column.cast(pl.String) if dtype in (pl.Categorical, pl.Enum) else column
 
 
-def _typed(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
-    """Ids as Int64 or String, times as numbers in their own unit (seconds for dates), ratings as Float64."""
-    schema = frame.collect_schema()
-    expressions = []
-    for role, dtype in schema.items():
-        column = pl.col(role)
-        if role in ("user", "item"):
-            if dtype == pl.String:
-                whole = not table.typed and _all_whole(frame, column, table.name)
-                expressions.append(column.cast(pl.Int64) if whole else column)
-            else:
-                expressions.append(column.cast(pl.Int64))
-        elif role == "rating":
-            expressions.append(column.cast(pl.Float64))
-        elif dtype == pl.String:
-            expressions.append(_time_of_text(column))
-        elif dtype in (pl.Date, pl.Datetime):
-            expressions.append(_seconds(column))
-        else:
-            expressions.append(column)
-    return frame.select(expressions)
+def _values(frame: pl.LazyFrame, role: str, name: str, table: Table) -> Values | Finding:
+    dtype = frame.collect_schema()[role]
+    if role == "rating":
+        return rating_values(role, name, dtype)
+    if role == "time":
+        first = None
+        if dtype == pl.String:
+            with reading(table.name):
+                known = frame.select(role).filter(pl.col(role).is_not_null()).head(1).collect(engine="streaming")
+            first = known.item() if known.height else None
+        return time_values(role, name, dtype, first)
+    return id_values(role, name, dtype, text_file=not table.typed)
 
 
-def _all_whole(frame: pl.LazyFrame, column: pl.Expr, name: str) -> bool:
-    """True where each id is written as an integer is printed, so that the same text can come back."""
-    same = column.cast(pl.Int64, strict=False).cast(pl.String) == column
+def _count(frame: pl.LazyFrame, values: Mapping[str, Values], name: str) -> dict[str, int]:
+    """In one pass: the rows, the rows that break each rule, and whether text columns hold nothing but integers."""
+    aggregates = [pl.len().alias("rows")]
+    for role, column in values.items():
+        aggregates += [rule.broken.sum().alias(f"{role} {place}") for place, rule in enumerate(column.rules)]
+        if column.is_integer is not None:
+            aggregates.append(column.is_integer.all().alias(f"{role} integers"))
     with reading(name):
-        return bool(frame.select(same.fill_null(False).all()).collect(engine="streaming").item())
+        return frame.select(aggregates).collect(engine="streaming").row(0, named=True)
 
 
-def _time_of_text(column: pl.Expr) -> pl.Expr:
-    zoned, plain = _TIME_FORMATS[:2], _TIME_FORMATS[2:]
-    return pl.coalesce(
-        column.cast(pl.Float64, strict=False),
-        *(_seconds(column.str.to_datetime(form, strict=False, time_unit="us")) for form in plain),
-        *(_seconds(column.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC")) for form in zoned),
-        _seconds(column.str.to_date("%Y-%m-%d", strict=False)),
+def _problem(frame: pl.LazyFrame, rule: Rule, broken: int, total: int, where: str) -> Finding:
+    first = frame.with_row_index("row", offset=1).filter(rule.broken).select("row").head(SHOWN_ROWS).collect()
+    shown = ", ".join(str(row) for row in first["row"]) + (", ..." if broken > SHOWN_ROWS else "")
+    return error(
+        rule.code,
+        f"{where}: {broken:,} of {total:,} rows {rule.what} (rows {shown}, the first row of data is 1); {rule.remedy}",
     )
-
-
-def _seconds(column: pl.Expr) -> pl.Expr:
-    return column.cast(pl.Datetime("us")).dt.timestamp("us") / 1e6

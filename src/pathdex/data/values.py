@@ -1,0 +1,120 @@
+"""What makes an id, a time or a rating a good one, and the one type that reading gives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from pathdex.data.findings import Finding, error
+
+_LOCAL_TIMES = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M")
+_ZONED_TIMES = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Rows where `broken` holds are reported as `<count> of <total> rows <what>`."""
+
+    code: str
+    broken: pl.Expr
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Values:
+    """The rules for a column, and its values in the type that reading uses."""
+
+    rules: list[Rule]
+    typed: pl.Expr
+    is_integer: pl.Expr | None = None
+    """For text that may mean integers: where a value does. If all do, the column is cast to Int64 after all."""
+
+
+def id_values(role: str, name: str, dtype: pl.DataType, *, text_file: bool) -> Values | Finding:
+    """Ids become Int64 or String; text becomes Int64 only in text files, and only if the same text can come back."""
+    column = pl.col(role)
+    missing = column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
+    rules = [Rule("D201", missing, f"have no {role} id", "fill in or remove these rows")]
+    if dtype == pl.String:
+        as_printed = column.cast(pl.Int64, strict=False).cast(pl.String) == column
+        return Values(rules, column, as_printed.fill_null(False) if text_file else None)
+    if dtype.is_float():
+        whole = (column.cast(pl.Int64, strict=False).cast(pl.Float64) == column).fill_null(False)
+        rules.append(Rule("D203", ~missing & ~whole, "have a fraction for an id", "make the ids whole numbers or text"))
+    elif dtype == pl.UInt64:
+        rules.append(Rule("D203", column > 2**63 - 1, "have an id past 2^63", "make the ids text"))
+    elif not (dtype.is_integer() or dtype == pl.Null):
+        return error(
+            "D202", f"column {name!r}: {dtype} cannot be an id; {role} ids must be whole numbers or text; cast it"
+        )
+    return Values(rules, column.cast(pl.Int64))
+
+
+def time_values(role: str, name: str, dtype: pl.DataType, first: str | None) -> Values | Finding:
+    """Times stay numbers in their own unit, so that large ones sort exactly; dates become seconds since 1970 (UTC).
+
+    `first` is the first value of a text column: it decides between numbers and ISO 8601.
+    """
+    column = pl.col(role)
+    remedy = "fill in or remove these rows, or drop the column to keep the order of the rows"
+    missing = Rule("D204", column.is_null(), "have no timestamp", remedy)
+    if dtype.is_float():
+        broken = column.is_null() | column.is_nan() | column.is_infinite()
+        return Values([Rule("D204", broken, "have no timestamp or NaN", remedy)], column)
+    if dtype == pl.String:
+        seconds = column.cast(pl.Float64, strict=False) if _is_number(first) else _iso_seconds(column)
+        odd = column.is_not_null() & ~seconds.is_finite().fill_null(False)
+        advice = "write all as numbers, or all as ISO 8601 such as 2014-07-23T18:00:00"
+        return Values([missing, Rule("D205", odd, "have a timestamp that cannot be understood", advice)], seconds)
+    if dtype in (pl.Date, pl.Datetime):
+        return Values([missing], _seconds(column))
+    if dtype.is_integer() or dtype == pl.Null:
+        return Values([missing], column)
+    return error("D205", f"column {name!r}: {dtype} cannot be a time; use numbers, dates or ISO 8601 text")
+
+
+def rating_values(role: str, name: str, dtype: pl.DataType) -> Values | Finding:
+    """Ratings become Float64."""
+    column = pl.col(role)
+    number = column.cast(pl.Float64, strict=False)
+    rules = []
+    if dtype == pl.String:
+        odd = column.is_not_null() & number.is_null()
+        rules.append(Rule("D207", odd, "have a rating that is not a number", "write ratings as numbers"))
+    elif not (dtype.is_numeric() or dtype == pl.Null):
+        return error("D207", f"column {name!r}: {dtype} cannot be a rating; ratings must be numbers")
+    missing = column.is_null() | number.is_nan().fill_null(False)
+    negative = (number < 0).fill_null(False)
+    return Values(
+        [
+            Rule("D206", missing, "have no rating or NaN", "fill in or remove these rows"),
+            *rules,
+            Rule("D208", negative, "have a rating below 0", "shift the scale to start at 0"),
+        ],
+        number,
+    )
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        float(text or "")
+    except ValueError:
+        return False
+    return True
+
+
+def _iso_seconds(column: pl.Expr) -> pl.Expr:
+    return pl.coalesce(
+        *(_seconds(column.str.to_datetime(form, strict=False, time_unit="us")) for form in _LOCAL_TIMES),
+        *(
+            _seconds(column.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC"))
+            for form in _ZONED_TIMES
+        ),
+        _seconds(column.str.to_date("%Y-%m-%d", strict=False)),
+    )
+
+
+def _seconds(column: pl.Expr) -> pl.Expr:
+    return column.cast(pl.Datetime("us")).dt.timestamp("us") / 1e6
