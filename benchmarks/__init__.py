@@ -1,0 +1,1 @@
+"""Benchmarks: `make bench`, or one of them by `python -m benchmarks NAME`."""

@@ -1,0 +1,107 @@
+"""Deep Retrieval against brute force, Item-CF and popularity on public data sets.
+
+    python -m benchmarks accuracy --sets ml-1m --seeds 0
+
+A seed draws the held-out users and trains the model. Figures are means over seeds with the sample standard deviation;
+ratios are taken per seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import pathdex
+from benchmarks.machine import describe_machine, peak_memory
+from benchmarks.sets import SETS, DataSet
+from pathdex.evaluation.protocol import Method, evaluate
+
+
+def run(names: list[str], seeds: list[int], on: str, parameters: dict[str, Any], out: Path | None) -> dict[str, Any]:
+    """Train and evaluate every set with every seed, and print the table."""
+    report: dict[str, Any] = {"machine": describe_machine(), "on": on, "parameters": parameters, "sets": {}}
+    for name in names:
+        runs = [_run_one(SETS[name], seed, on, parameters) for seed in seeds]
+        report["sets"][name] = {"n": SETS[name].n, "seeds": seeds, "runs": runs}
+        Console(width=120).print(_table(name, SETS[name], runs))
+        if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            out.write_text(json.dumps(report, indent=1) + "\n")
+    return report
+
+
+def _run_one(data: DataSet, seed: int, on: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    started = time.monotonic()
+    split = data.split(seed)
+    model = pathdex.DeepRetrieval(seed=seed, **parameters).fit(split.train)
+    trained = time.monotonic()
+    methods = [
+        *(Method("deep-retrieval", model, {"candidates": budget}) for budget in data.budgets),
+        Method("brute-force", pathdex.BruteForce(model)),
+        Method("item-cf", pathdex.ItemCF().fit(split.train)),
+        Method("popularity", pathdex.Popularity().fit(split.train)),
+    ]
+    queries = split.test if on == "test" else split.valid
+    result = evaluate(methods, queries, n=data.n, item_counts=split.train.item_counts())
+    health = model.health()
+    return {
+        "seed": seed,
+        **result.to_dict(),
+        "train_seconds": trained - started,
+        "seconds": time.monotonic() - started,
+        "peak_memory_gb": peak_memory(),
+        "path_size_wanted": model.config.path_size,
+        "path_size": health.mean_size,
+        "top_path_size": health.top_size,
+        "used_paths": health.used_paths,
+        "records": model.learned.records,
+    }
+
+
+def _table(name: str, data: DataSet, runs: list[dict[str, Any]]) -> Table:
+    seconds = np.mean([run["seconds"] for run in runs])
+    title = f"{name}: F@{data.n}, {len(runs)} seeds, {runs[0]['users']:,} users, {seconds:.0f} s a run, "
+    title += f"path size {np.mean([run['path_size'] for run in runs]):.1f} of {runs[0]['path_size_wanted']:g} wanted"
+    table = Table("method", "candidates", "F@n", "of brute force", "recall", "F@n, seen kept", title=title)
+    for row in range(0, len(runs[0]["results"]), 2):
+        cells = [[run["results"][row + kept] for run in runs] for kept in (0, 1)]
+        ceiling = [_of(run, "brute-force")["f_measure"] for run in runs]
+        removed, kept = cells
+        table.add_row(
+            removed[0]["method"],
+            f"{np.mean([cell['candidates'] for cell in removed]):,.0f}",
+            _spread([100 * cell["f_measure"] for cell in removed]),
+            _spread([cell["f_measure"] / top for cell, top in zip(removed, ceiling, strict=True)], 3),
+            _spread([100 * cell["recall"] for cell in removed]),
+            _spread([100 * cell["f_measure"] for cell in kept]),
+        )
+    return table
+
+
+def _of(run: dict[str, Any], method: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(row for row in run["results"] if row["method"] == method and row["filter_seen"])
+    return found
+
+
+def _spread(values: list[float], digits: int = 2) -> str:
+    mean = f"{np.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {np.std(values, ddof=1):.{digits}f}"
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks accuracy", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--sets", default=",".join(SETS), help="comma-separated: " + ", ".join(SETS))
+    parser.add_argument("--seeds", default="0", help="comma-separated")
+    parser.add_argument("--on", choices=["test", "valid"], default="test", help="which held-out users")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a hyper-parameter")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    given = parser.parse_args(arguments)
+    parameters = {key: json.loads(value) for key, value in (one.split("=", 1) for one in given.set)}
+    run(given.sets.split(","), [int(seed) for seed in given.seeds.split(",")], given.on, parameters, given.out)

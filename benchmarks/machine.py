@@ -1,0 +1,32 @@
+"""What a figure was measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+
+import pathdex
+
+
+def describe_machine() -> dict[str, Any]:
+    return {
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "python": platform.python_version(),
+        "pathdex": pathdex.__version__,
+        "torch": torch.__version__,
+        "numba": numba.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def peak_memory() -> float:
+    """The most memory that this process has held so far, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
