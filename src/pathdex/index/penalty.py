@@ -1,0 +1,144 @@
+"""The penalty alpha by intent: which alpha gives paths of the wanted size?
+
+A useful alpha depends on V, J, N_v, the degree of f and how sharp the scores are, and ranges over many orders of
+magnitude; the number of items that a path should hold is something a user can say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pathdex.index.checks import Codes, check_number, check_whole
+from pathdex.index.coordinate_descent import Problem
+
+MAX_TRIALS = 24
+"""Where a search gives up; from the last round's penalty it takes one to three trials, from none about six."""
+MANY_ITEMS = 200_000
+"""From here on trials take at most two iterations of Algorithm 2: sizes hardly change in the later ones."""
+_FAR = 1e12
+"""A penalty this many times larger leaves likelihood no say."""
+
+
+@dataclass(frozen=True)
+class FoundPenalty:
+    """A penalty, the paths that `assign_paths` gives with it, and how near they come to what was wanted."""
+
+    penalty: float
+    paths: Codes
+    """(item, path)"""
+    path_size: float
+    """The mean number of items per path in use that was reached."""
+    reached: bool
+    """Whether `path_size` is within the tolerance; if not, this is the nearest that was found."""
+    trials: int
+    """How many penalties the search tried."""
+
+
+def penalty_for_path_size(
+    codes: ArrayLike,
+    scores: ArrayLike,
+    counts: ArrayLike,
+    current_paths: ArrayLike,
+    *,
+    path_size: float,
+    penalty_degree: float = 4,
+    iterations: int = 4,
+    start: float | None = None,
+    tolerance: float = 0.1,
+    seed: int = 0,
+) -> FoundPenalty:
+    """Find the penalty for which V * J / (paths in use) is `path_size`, within the share `tolerance` of it.
+
+    `start` is where to begin, best the penalty of the last round. The paths are exactly those of `assign_paths` with
+    the penalty found. Where no penalty can reach the size (without any, paths are smaller already; or the scored paths
+    are too few to spread the items further), the nearest is returned and says so.
+    """
+    wanted = check_number("path_size", path_size, low=1.0)
+    degree = check_number("penalty_degree", penalty_degree, low=2.0)
+    iterations = check_whole("iterations", iterations)
+    tolerance = check_number("tolerance", tolerance, low=0.0, high=1.0)
+    seed = check_whole("seed", seed, low=0)
+    problem = Problem(codes, scores, counts, current_paths)
+    if start is None or check_number("start", start, low=0.0) == 0.0:
+        start = _first_guess(problem, wanted, degree)
+
+    def size(penalty: float) -> float:
+        few = min(iterations, 2) if problem.num_items >= MANY_ITEMS else iterations
+        return _mean_size(problem.solve(penalty, degree, few, seed))
+
+    search = _Search(size, wanted, tolerance, slope=degree - 1)
+    penalty = search.run(start)
+    paths = problem.solve(penalty, degree, iterations, seed)
+    reached = abs(_mean_size(paths) - wanted) <= tolerance * wanted
+    return FoundPenalty(penalty, paths, _mean_size(paths), reached, search.trials)
+
+
+def _mean_size(paths: Codes) -> float:
+    return paths.size / len(np.unique(paths))
+
+
+def _first_guess(problem: Problem, wanted: float, degree: float) -> float:
+    """Where one nat of likelihood per occurrence weighs as much as joining a path of the wanted size."""
+    counts = problem.counts[problem.scored]
+    occurrences = float(counts.mean()) if len(counts) else 1.0
+    return max(occurrences, 1.0) / float(wanted ** (degree - 1))
+
+
+class _Search:
+    """Where log size, which falls as log alpha rises, meets a goal: steps to its other side, then false position.
+
+    If all gains of likelihood were equal, paths would settle where |c|^(degree - 1) ~ 1 / alpha; that slope sets the
+    first step. The goal moves to what can be reached where the wanted size cannot.
+    """
+
+    def __init__(self, size: Callable[[float], float], wanted: float, tolerance: float, slope: float) -> None:
+        self._size, self._goal, self._tolerance, self._slope = size, math.log(wanted), tolerance, slope
+        self.trials = 0
+
+    def run(self, start: float) -> float:
+        x, miss = math.log(start), self._miss(start)
+        step = miss * self._slope
+        while not self._hits(miss) and self.trials < MAX_TRIALS:
+            step = math.copysign(min(max(abs(step), 0.5), math.log(1000)), step)
+            last_x, last_miss = x, miss
+            x, miss = x + step, self._miss(math.exp(x + step))
+            if self.trials == 2 and last_miss * miss > 0 and not self._hits(miss):
+                limit = self._miss(math.exp(x) * _FAR if miss > 0 else 0.0)
+                if miss < 0 and limit < 0:
+                    return 0.0
+                if miss > 0 and limit > 0:
+                    # The smallest penalty that comes near the limit, not one that gives up likelihood for nothing.
+                    moved = limit + math.log1p(self._tolerance)
+                    self._goal += moved
+                    miss, last_miss = miss - moved, last_miss - moved
+            if last_miss * miss < 0 and not self._hits(miss):
+                return self._close_in(last_x, last_miss, x, miss)
+            step *= 2
+        return math.exp(x)
+
+    def _close_in(self, x0: float, miss0: float, x1: float, miss1: float) -> float:
+        """False position between two penalties on either side, halving the weight of an end that stays (Illinois)."""
+        best, best_miss = (x0, miss0) if abs(miss0) < abs(miss1) else (x1, miss1)
+        while not self._hits(best_miss) and self.trials < MAX_TRIALS and abs(x1 - x0) > 0.02:
+            x = x1 - miss1 * (x1 - x0) / (miss1 - miss0)
+            miss = self._miss(math.exp(x))
+            if abs(miss) < abs(best_miss):
+                best, best_miss = x, miss
+            if miss * miss1 < 0:
+                x0, miss0 = x1, miss1
+            else:
+                miss0 /= 2
+            x1, miss1 = x, miss
+        return math.exp(best)
+
+    def _miss(self, penalty: float) -> float:
+        self.trials += 1
+        return math.log(self._size(penalty)) - self._goal
+
+    def _hits(self, miss: float) -> bool:
+        return abs(math.expm1(miss)) <= self._tolerance
