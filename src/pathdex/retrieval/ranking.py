@@ -1,0 +1,238 @@
+"""The best n of many: exact, under filters, equal scores in the order of the codes, whatever the estimator.
+
+Three forms of one selection: `TopN` over dense blocks of the catalogue, `top_n` over all of it at once, and `top_n_of`
+over a few scored candidates per query. `fill_in_order` completes short answers from a fixed order of the catalogue.
+"""
+
+# mypy: disallow-untyped-decorators=False
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import UNKNOWN
+from pathdex.errors import QueryError
+from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float32]
+
+
+class TopN:
+    """A running top n over blocks of the catalogue, for scores of which only a block fits in memory."""
+
+    def __init__(self, num_queries: int, num_items: int, n: int, filters: Filters = NO_FILTERS) -> None:
+        self.n = n
+        self._filters = _compiled_filters(filters, num_queries, num_items)
+        self._best = _empty(num_queries, min(n, num_items))
+        self._sizes = np.zeros(num_queries, np.int64)
+
+    def add(self, scores: Floats, first: int = 0) -> None:
+        """Take in `scores` (query, item) of the items `first`, `first + 1`, ...; blocks come in the order of codes."""
+        _add_block(scores, first, self._filters, self._best, self._sizes)
+
+    def ranking(self) -> Ranking:
+        """The answer so far; `candidates` counts the eligible items that were taken in."""
+        return _sorted_ranking(self._best, self.n)
+
+
+def top_n(scores: Floats, n: int, filters: Filters = NO_FILTERS) -> Ranking:
+    """The best `min(n, eligible)` items of dense `scores` (query, item)."""
+    num_queries, num_items = scores.shape
+    best = TopN(num_queries, num_items, n, filters)
+    best.add(scores)
+    return best.ranking()
+
+
+def top_n_of(candidates: Ragged, scores: Floats, num_items: int, n: int, filters: Filters = NO_FILTERS) -> Ranking:
+    """The best n of each query's own distinct candidates; `scores` stands beside `candidates.values`."""
+    best = _empty(len(candidates), min(n, num_items))
+    compiled = _compiled_filters(filters, len(candidates), num_items)
+    _add_candidates(candidates.values, candidates.offsets, scores, compiled, best)
+    return _sorted_ranking(best, n)
+
+
+def fill_in_order(ranking: Ranking, order: Ints, scores: Floats, filters: Filters = NO_FILTERS) -> Ranking:
+    """Complete rows that end in `UNKNOWN` with the first eligible items of `order` that they do not hold yet.
+
+    `order` is a permutation of the catalogue and `scores[v]` the score an item gets when it is filled in; it should
+    fall along `order` and be at most the lowest score already there, so that the answer stays sorted.
+    """
+    filled = _Best(ranking.items.copy(), ranking.scores.copy(), ranking.candidates.copy())
+    _fill(filled, order, scores, _compiled_filters(filters, len(ranking.items), len(order)))
+    return Ranking(filled.items, filled.scores, filled.candidates)
+
+
+def no_ranking(num_queries: int, n: int) -> Ranking:
+    """The answer that holds no item."""
+    empty = _empty(num_queries, n)
+    return Ranking(empty.items, empty.scores, empty.candidates)
+
+
+def filter_rows(filters: Filters, rows: Ints) -> Filters:
+    """The filters of some of the queries."""
+    return filters if filters.exclude is None else Filters(filters.exclude.take(rows), filters.allow)
+
+
+def join_rankings(parts: Sequence[Ranking]) -> Ranking:
+    """The answers to several batches as one."""
+    return Ranking(
+        np.concatenate([part.items for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate([part.candidates for part in parts]),
+    )
+
+
+def row_blocks(count: int, size: int) -> list[Ints]:
+    """The rows 0..count-1 in runs of `size`; one empty run where there are none."""
+    return [np.arange(start, min(start + size, count)) for start in range(0, max(count, 1), size)]
+
+
+def no_options(recommender: Recommender, options: Mapping[str, object]) -> None:
+    """Raise if a recommender without query options is given one."""
+    if options:
+        given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        raise QueryError(f"{given}: {recommender.name} takes no such option; leave it out")
+
+
+class _Best(NamedTuple):
+    """A heap of items and scores per query, the worst on top, and how many eligible items it was offered."""
+
+    items: Ints
+    scores: Floats
+    candidates: Ints
+
+
+class _CompiledFilters(NamedTuple):
+    """`Filters` as the compiled loops read them: no None, and `stamps` to mark what the current query may not get."""
+
+    exclude: NDArray[np.int32]
+    offsets: Ints
+    allowed: NDArray[np.bool_]
+    stamps: Ints
+
+
+def _compiled_filters(filters: Filters, num_queries: int, num_items: int) -> _CompiledFilters:
+    exclude = filters.exclude
+    if exclude is None:
+        exclude = Ragged(np.empty(0, np.int32), np.zeros(num_queries + 1, np.int64))
+    allowed = np.full(num_items, filters.allow is None)
+    if filters.allow is not None:
+        allowed[filters.allow] = True
+    return _CompiledFilters(exclude.values, exclude.offsets, allowed, np.full(num_items, UNKNOWN, np.int64))
+
+
+def _empty(num_queries: int, n: int) -> _Best:
+    return _Best(
+        np.full((num_queries, n), UNKNOWN, np.int64),
+        np.full((num_queries, n), -np.inf, np.float32),
+        np.zeros(num_queries, np.int64),
+    )
+
+
+def _sorted_ranking(best: _Best, n: int) -> Ranking:
+    ties = np.where(best.items == UNKNOWN, np.iinfo(np.int64).max, best.items)
+    order = np.lexsort((ties, -best.scores))
+    answer = _empty(len(best.items), n)
+    width = best.items.shape[1]
+    answer.items[:, :width] = np.take_along_axis(best.items, order, axis=1)
+    answer.scores[:, :width] = np.take_along_axis(best.scores, order, axis=1)
+    return Ranking(answer.items, answer.scores, best.candidates.copy())
+
+
+@njit(cache=True, nogil=True)
+def _worse(score: float, item: int, other_score: float, other_item: int) -> bool:
+    return score < other_score or (score == other_score and item > other_item)
+
+
+@njit(cache=True, nogil=True)
+def offer(items: Ints, scores: Floats, size: int, item: int, score: np.floating) -> int:
+    """Offer an item to a heap with the worst on top; return the heap's new size. NaN counts as -inf."""
+    if score != score:
+        score = -np.inf
+    if size < len(items):
+        place = size
+        while place > 0:
+            parent = (place - 1) // 2
+            if not _worse(score, item, scores[parent], items[parent]):
+                break
+            items[place], scores[place] = items[parent], scores[parent]
+            place = parent
+        items[place], scores[place] = item, score
+        return size + 1
+    if not _worse(scores[0], items[0], score, item):
+        return size
+    place = 0
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and _worse(scores[child + 1], items[child + 1], scores[child], items[child]):
+            child += 1
+        if not _worse(scores[child], items[child], score, item):
+            break
+        items[place], scores[place] = items[child], scores[child]
+        place = child
+    items[place], scores[place] = item, score
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _stamp_excluded(filters: _CompiledFilters, query: int) -> None:
+    for position in range(filters.offsets[query], filters.offsets[query + 1]):
+        filters.stamps[filters.exclude[position]] = query
+
+
+@njit(cache=True, nogil=True)
+def _add_block(scores: Floats, first: int, filters: _CompiledFilters, best: _Best, sizes: Ints) -> None:
+    for query in range(scores.shape[0]):
+        _stamp_excluded(filters, query)
+        items, kept, size, eligible = best.items[query], best.scores[query], sizes[query], 0
+        # Codes rise, so a later item that only equals the worst kept one never replaces it.
+        worst = kept[0] if size == len(items) else -np.inf
+        for column in range(scores.shape[1]):
+            item = first + column
+            if filters.allowed[item] and filters.stamps[item] != query:
+                eligible += 1
+                if size < len(items) or scores[query, column] > worst:
+                    size = offer(items, kept, size, item, scores[query, column])
+                    worst = kept[0]
+        sizes[query] = size
+        best.candidates[query] += eligible
+
+
+@njit(cache=True, nogil=True)
+def _add_candidates(
+    candidates: NDArray[np.int32], offsets: Ints, scores: Floats, filters: _CompiledFilters, best: _Best
+) -> None:
+    for query in range(len(offsets) - 1):
+        _stamp_excluded(filters, query)
+        size = 0
+        for position in range(offsets[query], offsets[query + 1]):
+            item = candidates[position]
+            if filters.allowed[item] and filters.stamps[item] != query:
+                best.candidates[query] += 1
+                size = offer(best.items[query], best.scores[query], size, item, scores[position])
+
+
+@njit(cache=True, nogil=True)
+def _fill(filled: _Best, order: Ints, scores: Floats, filters: _CompiledFilters) -> None:
+    for query in range(filled.items.shape[0]):
+        items = filled.items[query]
+        place = 0
+        while place < len(items) and items[place] != UNKNOWN:
+            filters.stamps[items[place]] = query
+            place += 1
+        _stamp_excluded(filters, query)
+        for item in order:
+            if place == len(items):
+                break
+            if filters.allowed[item] and filters.stamps[item] != query:
+                items[place] = item
+                filled.scores[query, place] = scores[item]
+                filled.candidates[query] += 1
+                place += 1
