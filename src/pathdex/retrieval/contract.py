@@ -171,6 +171,8 @@ class Recommender(ABC):
         """External ids to codes, leaving out unknown ids with one warning."""
         rows, missing = [], 0
         for number, history in enumerate(histories):
+            if isinstance(history, str | bytes):
+                raise QueryError(f"history {number} is the text {history!r}: must be a list of ids; pass [{history!r}]")
             codes = self.items.codes(history)
             known = codes[codes != UNKNOWN]
             if len(codes) and not len(known):
@@ -212,12 +214,12 @@ class Recommender(ABC):
 
 
 def _is_many(history: Sequence[Any]) -> bool:
-    return len(history) > 0 and isinstance(history[0], list | tuple | np.ndarray)
+    return isinstance(next(iter(history), None), list | tuple | np.ndarray)
 
 
 def _check_n(n: int) -> None:
-    if n < 1:
-        raise QueryError(f"n={n}: must be at least 1; ask for one item or more")
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise QueryError(f"n={n!r}: must be a whole number of at least 1; ask for one item or more")
 
 
 def _preview(history: Sequence[Id]) -> str:
