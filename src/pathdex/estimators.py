@@ -1,0 +1,34 @@
+"""Every estimator by the name that its bundle carries, and the one call that opens any of them."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from pathdex.errors import BundleError
+from pathdex.retrieval.bundle import MANIFEST, read_bundle
+from pathdex.retrieval.contract import Recommender
+
+ESTIMATORS = {
+    "brute-force": "pathdex.baselines.brute_force:BruteForce",
+    "deep-retrieval": "pathdex.retrieval.recommender:DeepRetrieval",
+    "item-cf": "pathdex.baselines.item_cf:ItemCF",
+    "popularity": "pathdex.baselines.popularity:Popularity",
+}
+"""Name -> module:class, imported when it is needed."""
+
+
+def load(path: str | Path) -> Recommender:
+    """Open a saved model of any kind: a folder that `save` wrote, or a run folder of `pathdex train`."""
+    folder = Path(path)
+    if not (folder / MANIFEST).exists() and (folder / "bundle").is_dir():
+        folder = folder / "bundle"
+    bundle = read_bundle(folder)
+    if bundle.estimator not in ESTIMATORS:
+        raise BundleError(
+            f"{folder} holds a {bundle.estimator!r} model, which this Pathdex does not know "
+            f"({', '.join(ESTIMATORS)}); upgrade pathdex"
+        )
+    module, name = ESTIMATORS[bundle.estimator].split(":")
+    estimator: type[Recommender] = getattr(importlib.import_module(module), name)
+    return estimator._from_bundle(bundle)
