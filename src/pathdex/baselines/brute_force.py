@@ -40,12 +40,14 @@ class BruteForce(Recommender):
     """Exhaustive search by `x . w_v + b_v` over all items.
 
     `BruteForce(model)` shares the encoder and the reranker of a fitted Deep Retrieval; `BruteForce().fit(data)` trains
-    them alone, without an index. A saved brute force holds the whole model that it was made of.
+    them alone, without an EM round, with the keywords of `DeepRetrieval`. A saved brute force holds the whole model
+    that it was made of.
     """
 
     name = "brute-force"
 
-    def __init__(self, model: VectorModel | None = None) -> None:
+    def __init__(self, model: VectorModel | None = None, **parameters: Any) -> None:
+        self.parameters = parameters
         self._model: VectorModel | None = None
         if model is not None:
             self._wrap(model)
@@ -61,34 +63,30 @@ class BruteForce(Recommender):
         # Deep Retrieval imports torch, which a user of the other baselines need not wait for.
         from pathdex.retrieval.recommender import DeepRetrieval
 
-        self._wrap(DeepRetrieval(rounds=0).fit(data))
+        self._wrap(DeepRetrieval(**{"rounds": 0, "final_epochs": 0, **self.parameters}).fit(data))
         return self
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
         no_options(self, options)
-        users = self.model.user_vectors(histories)
-        blocks = row_blocks(len(users), QUERY_BLOCK)
-        return join_rankings([self._rank_block(users[rows], n, filter_rows(filters, rows)) for rows in blocks])
+        users, vectors, bias = self.model.user_vectors(histories), self.model.item_vectors, self.model.item_bias
+        parts = []
+        for rows in row_blocks(len(users), QUERY_BLOCK):
+            best = TopN(len(rows), len(vectors), n, filter_rows(filters, rows))
+            for first in range(0, len(vectors), ITEM_BLOCK):
+                block = slice(first, first + ITEM_BLOCK)
+                scores = users[rows] @ vectors[block].T
+                scores += bias[block]
+                best.add(scores, first)
+            parts.append(best.ranking())
+        return join_rankings(parts)
 
     def rank_candidates(self, histories: Ragged, candidates: Ragged, n: int) -> Ranking:
         """The best n of each query's own candidates by the exhaustive score: what an index alone can lose."""
         users = self.model.user_vectors(histories)
         vectors, bias = self.model.item_vectors, self.model.item_bias
-        scores = np.empty(len(candidates.values), np.float32)
-        for query in range(len(candidates)):
-            found = candidates[query]
-            scores[candidates.offsets[query] : candidates.offsets[query + 1]] = (
-                vectors[found] @ users[query] + bias[found]
-            )
-        return top_n_of(candidates, scores, len(self.items), n)
-
-    def _rank_block(self, users: NDArray[np.float32], n: int, filters: Filters) -> Ranking:
-        vectors, bias = self.model.item_vectors, self.model.item_bias
-        best = TopN(len(users), len(vectors), n, filters)
-        for first in range(0, len(vectors), ITEM_BLOCK):
-            block = slice(first, first + ITEM_BLOCK)
-            best.add(users @ vectors[block].T + bias[block], first)
-        return best.ranking()
+        scores = [vectors[found] @ user + bias[found] for user, found in zip(users, candidates, strict=True)]
+        together = np.concatenate([np.empty(0, np.float32), *scores])
+        return top_n_of(candidates, together, len(self.items), n)
 
     def _wrap(self, model: VectorModel) -> None:
         self._items = model.items
@@ -103,4 +101,5 @@ class BruteForce(Recommender):
 
         vocabulary = {f"items.{key}": array for key, array in self.items.arrays().items()}
         bundle = Bundle(DeepRetrieval.name, state.settings, {**state.arrays, **vocabulary}, state.weights)
+        self.parameters = {}
         self._wrap(DeepRetrieval._from_bundle(bundle))

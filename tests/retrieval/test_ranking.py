@@ -1,0 +1,146 @@
+"""The exact top n against sorting."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from pathdex.data.ragged import Ragged
+from pathdex.retrieval.contract import Filters, Ranking
+from pathdex.retrieval.ranking import (
+    TopN,
+    fill_in_order,
+    filter_rows,
+    join_rankings,
+    no_ranking,
+    row_blocks,
+    top_n,
+    top_n_of,
+)
+
+QUERIES, ITEMS = 3, 9
+codes = st.lists(st.integers(0, ITEMS - 1), max_size=ITEMS)
+# Few distinct values make ties common.
+dense_scores = arrays(np.float32, (QUERIES, ITEMS), elements=st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 2.0]))
+
+
+@st.composite
+def filter_sets(draw: Any) -> Filters:
+    exclude = draw(st.none() | st.lists(codes, min_size=QUERIES, max_size=QUERIES))
+    allow = draw(st.none() | codes)
+    return Filters(
+        None if exclude is None else Ragged.from_rows(exclude),
+        None if allow is None else np.unique(np.array(allow, np.int64)),
+    )
+
+
+def sorted_answer(scores: NDArray[np.float32], n: int, eligible: NDArray[np.bool_]) -> list[tuple[int, float]]:
+    """The readable twin for one query."""
+    order = sorted(np.flatnonzero(eligible).tolist(), key=lambda item: (-scores[item], item))
+    return [(item, float(scores[item])) for item in order[:n]]
+
+
+def answers(ranking: Ranking) -> list[list[tuple[int, float]]]:
+    return [
+        [(int(item), float(score)) for item, score in zip(items, scores, strict=True) if item >= 0]
+        for items, scores in zip(ranking.items, ranking.scores, strict=True)
+    ]
+
+
+@settings(deadline=None)
+@given(scores=dense_scores, n=st.integers(1, ITEMS + 3), filters=filter_sets(), width=st.integers(1, ITEMS))
+def test_dense_blocks_of_any_width_equal_sorting(
+    scores: NDArray[np.float32], n: int, filters: Filters, width: int
+) -> None:
+    best = TopN(QUERIES, ITEMS, n, filters)
+    for first in range(0, ITEMS, width):
+        best.add(np.ascontiguousarray(scores[:, first : first + width]), first)
+    ranking = best.ranking()
+    masks = [filters.eligible(query, ITEMS) for query in range(QUERIES)]
+    assert ranking.items.shape == ranking.scores.shape == (QUERIES, n)
+    assert answers(ranking) == [sorted_answer(scores[query], n, mask) for query, mask in enumerate(masks)]
+    assert ranking.candidates.tolist() == [mask.sum() for mask in masks]
+    np.testing.assert_array_equal(top_n(scores, n, filters).items, ranking.items)
+
+
+@settings(deadline=None)
+@given(
+    scores=dense_scores,
+    n=st.integers(1, ITEMS + 3),
+    filters=filter_sets(),
+    orders=st.lists(st.permutations(range(ITEMS)), min_size=QUERIES, max_size=QUERIES),
+    sizes=st.lists(st.integers(0, ITEMS), min_size=QUERIES, max_size=QUERIES),
+)
+def test_candidates_in_any_order_equal_sorting(
+    scores: NDArray[np.float32], n: int, filters: Filters, orders: list[list[int]], sizes: list[int]
+) -> None:
+    candidates = Ragged.from_rows(order[:size] for order, size in zip(orders, sizes, strict=True))
+    flat = np.concatenate([scores[query][row] for query, row in enumerate(candidates)])
+    ranking = top_n_of(candidates, flat, ITEMS, n, filters)
+    for query, row in enumerate(candidates):
+        mask = filters.eligible(query, ITEMS) & np.isin(np.arange(ITEMS), row)
+        assert answers(ranking)[query] == sorted_answer(scores[query], n, mask)
+        assert ranking.candidates[query] == mask.sum()
+
+
+@settings(deadline=None)
+@given(
+    scores=dense_scores,
+    n=st.integers(1, ITEMS + 3),
+    filters=filter_sets(),
+    order=st.permutations(range(ITEMS)),
+    found=st.integers(0, 4),
+)
+def test_filling_completes_an_answer_to_all_that_is_eligible(
+    scores: NDArray[np.float32], n: int, filters: Filters, order: list[int], found: int
+) -> None:
+    start = top_n(np.nan_to_num(scores, neginf=-2.0), min(n, found) or 1, filters)
+    padded = no_ranking(QUERIES, n)
+    padded.items[:, : start.items.shape[1]] = start.items
+    padded.scores[:, : start.items.shape[1]] = start.scores
+    full = fill_in_order(padded, np.array(order), np.full(ITEMS, -9.0, np.float32), filters)
+    for query in range(QUERIES):
+        eligible = np.flatnonzero(filters.eligible(query, ITEMS)).tolist()
+        held = [item for item in start.items[query].tolist() if item >= 0]
+        expected = held + [item for item in order if item in eligible and item not in held]
+        assert [item for item, _ in answers(full)[query]] == expected[:n]
+        assert [score for _, score in answers(full)[query][len(held) :]] == [-9.0] * (len(expected[:n]) - len(held))
+        assert full.candidates[query] == len(expected[:n]) - len(held)
+    assert padded.candidates.tolist() == [0] * QUERIES
+
+
+def test_not_a_number_ranks_last() -> None:
+    ranking = top_n(np.array([[np.nan, 1.0, np.nan, 2.0]], np.float32), 3)
+    assert ranking.items.tolist() == [[3, 1, 0]]
+    assert ranking.scores.tolist() == [[2.0, 1.0, -np.inf]]
+
+
+def test_ranking_twice_gives_the_same_and_goes_on() -> None:
+    best = TopN(1, 4, 2)
+    best.add(np.array([[1.0, 3.0]], np.float32))
+    assert best.ranking().items.tolist() == best.ranking().items.tolist() == [[1, 0]]
+    best.add(np.array([[3.0, 5.0]], np.float32), 2)
+    assert best.ranking().items.tolist() == [[3, 1]]
+
+
+def test_no_queries() -> None:
+    assert top_n(np.empty((0, 5), np.float32), 3).items.shape == (0, 3)
+    assert [rows.tolist() for rows in row_blocks(0, 4)] == [[]]
+
+
+def test_rows_are_cut_in_runs_that_cover_all() -> None:
+    assert [rows.tolist() for rows in row_blocks(5, 2)] == [[0, 1], [2, 3], [4]]
+
+
+def test_batches_of_filters_and_answers_join_to_the_whole() -> None:
+    random = np.random.default_rng(0)
+    scores = random.normal(size=(5, 7)).astype(np.float32)
+    filters = Filters(exclude=Ragged.from_rows([[0], [1, 2], [], [3], [4]]), allow=np.array([0, 1, 2, 3, 4]))
+    parts = [top_n(scores[rows], 3, filter_rows(filters, rows)) for rows in row_blocks(5, 2)]
+    joined, whole = join_rankings(parts), top_n(scores, 3, filters)
+    np.testing.assert_array_equal(joined.items, whole.items)
+    np.testing.assert_array_equal(joined.scores, whole.scores)
+    np.testing.assert_array_equal(joined.candidates, whole.candidates)
