@@ -14,6 +14,7 @@ SOURCE = Path(pathdex.__file__).parent
 ORDER = [
     "errors",
     "config",
+    "files",
     "system",
     "data",
     "model",
@@ -24,7 +25,6 @@ ORDER = [
     "baselines",
     "estimators",
     "comparison",
-    "demo",
     "cli",
 ]
 FILES = sorted(SOURCE.rglob("*.py"))

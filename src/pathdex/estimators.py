@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from pathdex.errors import BundleError
+from pathdex.errors import BundleError, RunError
 from pathdex.retrieval.bundle import MANIFEST, read_bundle
 from pathdex.retrieval.contract import Recommender
 
@@ -23,6 +23,8 @@ def load(path: str | Path) -> Recommender:
     folder = Path(path)
     if not (folder / MANIFEST).exists() and (folder / "bundle").is_dir():
         folder = folder / "bundle"
+    elif (folder / "run.json").exists():
+        raise RunError(f"{folder} is not finished; continue it with: pathdex train --out {folder} --resume")
     bundle = read_bundle(folder)
     if bundle.estimator not in ESTIMATORS:
         raise BundleError(

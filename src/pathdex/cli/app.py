@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 import pathdex
-from pathdex.cli import data_describe, data_fetch, data_generate, data_validate, doctor, train
+from pathdex.cli import (
+    data_describe,
+    data_fetch,
+    data_generate,
+    data_validate,
+    doctor,
+    evaluate,
+    inspect,
+    recommend,
+    train,
+)
 from pathdex.cli.command import command
 
 app = typer.Typer(
@@ -42,6 +52,9 @@ data.command("validate")(command(data_validate.validate))
 data.command("fetch")(command(data_fetch.fetch))
 data.command("generate")(command(data_generate.generate))
 app.command("train")(command(train.train))
+app.command("evaluate")(command(evaluate.evaluate))
+app.command("recommend")(command(recommend.recommend))
+app.command("inspect")(command(inspect.inspect))
 app.command("doctor")(command(doctor.doctor))
 
 

@@ -234,3 +234,10 @@ class DeepRetrieval(Recommender):
         network = Network(config, len(counts))
         network.restore(state.weights)
         self._adopt(Learned(config, network, paths, counts, state.settings["records"]))
+
+
+def with_index(model: Recommender) -> DeepRetrieval:
+    """The model as one that has a path index; an error for any other."""
+    if not isinstance(model, DeepRetrieval):
+        raise QueryError(f"a {model.name} model has no paths; pass a {DeepRetrieval.name} model")
+    return model

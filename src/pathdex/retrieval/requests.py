@@ -29,7 +29,7 @@ MOST_HELD_OUT = 1000
 class Request:
     """A source and how it is read and split, a configuration, and how it is run."""
 
-    source: str
+    source: Path
     reading: Mapping[str, Any]
     split: Mapping[str, Any]
     """`kind` and the options of that split."""
@@ -47,7 +47,7 @@ class Request:
 
     def to_dict(self) -> dict[str, Any]:
         """The request as a run keeps it, without what `Run.create` stores itself."""
-        return {"source": self.source, "reading": dict(self.reading), "held_out": dict(self.split)}
+        return {"source": str(self.source.resolve()), "reading": dict(self.reading), "held_out": dict(self.split)}
 
 
 @dataclass
@@ -73,13 +73,14 @@ def check_request(given: Given) -> Request:
         check_device(given.options.get("device", options.device))
     with _collecting(problems):
         Limits(**{name: value for name, value in given.reading.items() if name.startswith("min_")})
+    source = given.source or Path()
     if given.source is None:
         problems.append("DATA is missing; pass the file to train on, or --resume to go on with a run")
     split = {"kind": "users", **given.split}
     problems += _split_problems(split)
     if problems:
         raise ConfigError(problems)
-    return Request(str(given.source), dict(given.reading), split, config, options)
+    return Request(source, dict(given.reading), split, config, options)
 
 
 def check_resume(request: Mapping[str, Any], given: Given) -> None:
@@ -91,7 +92,7 @@ def check_resume(request: Mapping[str, Any], given: Given) -> None:
         "config": given.config,
         "options": given.options,
     }
-    kept = {**request, "source": {"DATA": str(Path(request["source"]).resolve())}}
+    kept = {**request, "source": {"DATA": request["source"]}}
     differing = [
         f"{name}={value!r}, but the run has {kept[part].get(name)!r}"
         for part, values in asked.items()

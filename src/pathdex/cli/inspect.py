@@ -1,0 +1,92 @@
+"""`pathdex inspect`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import RenderableType
+
+from pathdex.cli.command import RunPath
+from pathdex.cli.console import out, pairs, table
+
+if TYPE_CHECKING:
+    from pathdex.index.health import IndexHealth
+
+
+def inspect(
+    folder: RunPath,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it: .png, .pdf or .svg (needs the extra `plot`).", metavar="FILE")
+    ] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures here.", metavar="FILE")] = None,
+) -> None:
+    """Show the health of a learned index: how items are spread over paths and nodes, and how EM came there.
+
+    Examples:
+
+        pathdex inspect runs/first
+
+        pathdex inspect runs/first --plot index.png --json index.json
+    """
+    from pathdex.estimators import load
+    from pathdex.evaluation.files import write_json
+    from pathdex.evaluation.plots import check_picture, m_step_records, plot_index
+    from pathdex.retrieval.recommender import with_index
+
+    if plot is not None:
+        check_picture(plot)
+    model = with_index(load(folder))
+    health, steps = model.health(), m_step_records(model.learned.records)
+    console = out()
+    for part in health_tables(health, steps):
+        console.print(part)
+    if json_file is not None:
+        write_json(json_file, {"health": health.to_dict(), "m_steps": steps})
+    if plot is not None:
+        plot_index(health, steps, plot)
+        console.print(f"{plot}: the picture")
+
+
+def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[RenderableType]:
+    """The figures of an index as tables."""
+    facts = {
+        "items": f"{health.num_items:,}, each on J = {health.paths_per_item} paths",
+        "paths in use": f"{health.used_paths:,} of K^D = {health.num_nodes}^{health.depth}",
+        "items per path": f"mean {health.mean_size:.1f}, median {health.median_size:g}, p99 {health.p99_size:g}",
+        "fullest path": f"{health.top_size:,} items",
+        "distinct paths per item": f"{health.distinct_paths:.2f}",
+        "unreachable items": f"{health.unreachable_items:,}",
+    }
+    sizes = [
+        [size, f"{count:,}", f"{count / max(health.used_paths, 1):.1%}"]
+        for size, count in health.size_histogram.items()
+    ]
+    layers = [
+        [str(layer), f"{entropy:.3f}", f"{share:.1%}", f"{dead:,} of {health.num_nodes:,}"]
+        for layer, (entropy, share, dead) in enumerate(
+            zip(health.entropy, health.entropy_share, health.dead_nodes, strict=True), start=1
+        )
+    ]
+    parts: list[RenderableType] = [
+        pairs("Index", facts),
+        table("\nPaths by the number of their items", ["items", "paths", "share"], sizes),
+        table("Nodes", ["layer", "entropy (nats)", "of log K", "dead"], layers),
+    ]
+    if steps:
+        rows = [
+            [
+                str(number),
+                f"{step['objective']:,.1f}",
+                f"{step['used_paths']:,}",
+                f"{step['mean_size']:.1f}",
+                f"{step['top_size']:,}",
+                "" if step.get("overlap") is None else f"{step['overlap']:.1%}",
+            ]
+            for number, step in enumerate(steps, start=1)
+        ]
+        columns = ["M-step", "objective", "paths in use", "mean size", "top size", "paths kept"]
+        parts.append(table("M-steps", columns, rows))
+    return parts
