@@ -54,14 +54,12 @@ def assign_paths(
 
     Differs from the paper: the gain of the first path is N_v log s - penalty (f(|c|+1) - f(|c|)).
     """
-    problem = Problem(codes, scores, counts, current_paths)
-    return problem.solve(
-        check_number("penalty", penalty, low=0.0),
-        check_number("penalty_degree", penalty_degree, low=2.0),
-        check_whole("iterations", iterations),
-        check_whole("seed", seed, low=0),
-        None if block_size is None else check_whole("block_size", block_size),
-    )
+    penalty = check_number("penalty", penalty, low=0.0)
+    degree = check_number("penalty_degree", penalty_degree, low=2.0)
+    check_whole("iterations", iterations)
+    if block_size is not None:
+        check_whole("block_size", block_size)
+    return Problem(codes, scores, counts, current_paths, seed).solve(penalty, degree, iterations, block_size)
 
 
 def assignment_objective(
@@ -77,14 +75,14 @@ def assignment_objective(
 
     The first sum runs over the items that have scores. It is -inf where such an item is on none of its scored paths.
     """
-    problem = Problem(codes, scores, counts, paths)
     penalty = check_number("penalty", penalty, low=0.0)
     degree = check_number("penalty_degree", penalty_degree, low=2.0)
-    sums = _summed_scores(problem.candidates, problem.scores, problem.current)[problem.scored]
+    codes, scores, counts, paths = _check_table(codes, scores, counts, paths)
+    scored = _scored_rows(scores)
     with np.errstate(divide="ignore"):
-        likelihood = np.sum(problem.counts[problem.scored] * np.log(sums))
-    sizes = np.bincount(problem.current.ravel())
-    return float(likelihood - penalty * np.sum(sizes.astype(np.float64) ** degree) / degree)
+        likelihood = np.sum(counts[scored] * np.log(_summed_scores(codes, scores, paths)[scored]))
+    sizes = np.unique(paths, return_counts=True)[1].astype(np.float64)
+    return float(likelihood - penalty * np.sum(sizes**degree) / degree)
 
 
 def default_block_size(num_items: int) -> int:
@@ -95,57 +93,48 @@ def default_block_size(num_items: int) -> int:
 class Problem:
     """The checked input of an M-step, to be solved for one penalty or several.
 
-    Paths are numbered by their first appearance, so that |c| is an array over the paths that occur, never over K^D.
+    Paths are numbered as they appear, so that |c| is an array over the paths that occur, never over K^D. Candidates are
+    stored in the random order in which Algorithm 2 visits the items, since a jump in memory costs more than the visit.
     """
 
-    def __init__(self, codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, current_paths: ArrayLike) -> None:
-        current = path_array("current_paths", current_paths)
-        self.num_items = len(current)
-        codes = whole_array("codes", codes, self.num_items, None, low=EMPTY)
-        self.scores = score_array("scores", scores, *codes.shape)
-        self.counts = score_array("counts", counts, self.num_items)
-        _check_rows("codes", rows_with_repeats(codes), "hold a path once; add up its scores")
-        _check_rows("current_paths", rows_with_repeats(current), "hold a path once; start from random_paths")
-        _check_rows("scores", _unsorted_rows(codes, self.scores), "descend to 0 where codes has -1; use a ScoreTable")
-        self.path_codes, self.candidates, self.current = number_paths(codes, self.scores, current)
+    def __init__(
+        self, codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, current_paths: ArrayLike, seed: int = 0
+    ) -> None:
+        random = np.random.default_rng(check_whole("seed", seed, low=0))
+        codes, self.scores, self.counts, current = _check_table(codes, scores, counts, current_paths)
+        self.scored = _scored_rows(self.scores)
+        self.order = random.permutation(np.flatnonzero(self.scored))
+        self.path_codes, self.candidates, self.current = number_paths(codes, self.scores, current, self.order)
 
-    @property
-    def scored(self) -> NDArray[np.bool_]:
-        """Which items have a path with a score."""
-        known: NDArray[np.bool_] = self.candidates[:, :1].max(axis=1, initial=EMPTY) != EMPTY
-        return known
-
-    def solve(self, penalty: float, degree: float, iterations: int, seed: int, block_size: int | None = None) -> Codes:
+    def solve(self, penalty: float, degree: float, iterations: int, block_size: int | None = None) -> Codes:
         """Algorithm 2."""
-        order = np.random.default_rng(seed).permutation(np.flatnonzero(self.scored))
-        sizes = np.bincount(self.current[~self.scored].ravel(), minlength=len(self.path_codes)).astype(np.int32)
-        block_size = block_size or default_block_size(self.num_items)
         paths = self.current.copy()
+        sizes = np.bincount(paths[~self.scored].ravel(), minlength=len(self.path_codes)).astype(np.int32)
         _coordinate_descent(
+            self.order,
             self.candidates,
             self.scores,
             self.counts,
             self.current,
-            order,
-            sizes,
             paths,
+            sizes,
             float(penalty),
             float(degree),
             iterations,
-            block_size,
+            block_size or default_block_size(len(paths)),
         )
         return self.path_codes[paths]
 
 
 @njit(cache=True, nogil=True)
 def _coordinate_descent(
+    order: Codes,
     candidates: Numbers,
     scores: Scores,
     counts: Scores,
     current: Numbers,
-    order: Codes,
-    sizes: Numbers,
     paths: Numbers,
+    sizes: Numbers,
     alpha: float,
     degree: float,
     iterations: int,
@@ -157,13 +146,15 @@ def _coordinate_descent(
     for t in range(iterations):
         for start in range(0, len(order), block_size):
             block = order[start : start + block_size]
+            rows = candidates[start : start + block_size]
             if len(block) < _WORTH_THREADS:
                 for i in range(len(block)):
-                    _sizes_without(block[i], t > 0, candidates, paths, sizes, seen[i])
-                    _choose(block[i], candidates, scores, counts, current, seen[i], alpha, degree, chosen[i])
+                    v = block[i]
+                    _sizes_without(rows[i], paths[v], t > 0, sizes, seen[i])
+                    _choose(rows[i], scores[v], counts[v], current[v], seen[i], alpha, degree, chosen[i])
             else:
                 _choose_in_parallel(
-                    block, t > 0, candidates, scores, counts, current, paths, sizes, alpha, degree, seen, chosen
+                    block, rows, scores, counts, current, paths, t > 0, sizes, alpha, degree, seen, chosen
                 )
             for i in range(len(block)):
                 v = block[i]
@@ -177,12 +168,12 @@ def _coordinate_descent(
 @njit(cache=True, nogil=True, parallel=True)
 def _choose_in_parallel(
     block: Codes,
-    placed: bool,
-    candidates: Numbers,
+    rows: Numbers,
     scores: Scores,
     counts: Scores,
     current: Numbers,
     paths: Numbers,
+    placed: bool,
     sizes: Numbers,
     alpha: float,
     degree: float,
@@ -190,50 +181,46 @@ def _choose_in_parallel(
     chosen: Numbers,
 ) -> None:
     for i in prange(len(block)):
-        _sizes_without(block[i], placed, candidates, paths, sizes, seen[i])
-        _choose(block[i], candidates, scores, counts, current, seen[i], alpha, degree, chosen[i])
+        v = block[i]
+        _sizes_without(rows[i], paths[v], placed, sizes, seen[i])
+        _choose(rows[i], scores[v], counts[v], current[v], seen[i], alpha, degree, chosen[i])
 
 
 @njit(cache=True, nogil=True)
-def _sizes_without(
-    v: int | np.int64, placed: bool, candidates: Numbers, paths: Numbers, sizes: Numbers, seen: Numbers
-) -> None:
-    """|c| of the candidates of item v, less its own assignment from the last iteration."""
-    for c in range(candidates.shape[1]):
-        seen[c] = sizes[candidates[v, c]]
+def _sizes_without(candidates: Numbers, last: Numbers, placed: bool, sizes: Numbers, seen: Numbers) -> None:
+    """|c| of an item's candidates, less its own assignment from the last iteration."""
+    for c in range(len(candidates)):
+        seen[c] = sizes[candidates[c]]
     if placed:
-        for j in range(paths.shape[1]):
-            own = paths[v, j]
-            for c in range(candidates.shape[1]):
-                seen[c] -= np.int32(candidates[v, c] == own)
+        for own in last:
+            for c in range(len(candidates)):
+                seen[c] -= np.int32(candidates[c] == own)
 
 
 @njit(cache=True, nogil=True)
 def _choose(
-    v: int | np.int64,
     candidates: Numbers,
     scores: Scores,
-    counts: Scores,
+    N_v: float | np.float32,
     current: Numbers,
     sizes: Numbers,
     alpha: float,
     degree: float,
     chosen: Numbers,
 ) -> None:
-    """The J paths of item v, one after the other, each with the largest incremental gain."""
-    J = len(chosen)
-    found = 0
+    """The J paths of one item, one after the other, each with the largest incremental gain."""
+    J, found = len(chosen), 0
     partial_sum = 0.0
     while found < J:
         log_sum = np.log(partial_sum) if found > 0 else 0.0
         best, best_gain, smallest = -1, -np.inf, _TAKEN
-        for c in range(candidates.shape[1]):
-            if candidates[v, c] == EMPTY:
+        for c in range(len(candidates)):
+            if candidates[c] == EMPTY:
                 break
             # Scores descend, so only a path smaller than all before it can gain more than they do.
             if sizes[c] < smallest:
                 smallest = sizes[c]
-                likelihood = counts[v] * (np.log(partial_sum + scores[v, c]) - log_sum)
+                likelihood = N_v * (np.log(partial_sum + scores[c]) - log_sum)
                 gain = likelihood - alpha * (_f(smallest + 1, degree) - _f(smallest, degree))
                 if best < 0 or gain > best_gain:
                     best, best_gain = c, gain
@@ -241,14 +228,14 @@ def _choose(
                     break
         if best < 0:
             break
-        chosen[found] = candidates[v, best]
-        partial_sum += scores[v, best]
+        chosen[found] = candidates[best]
+        partial_sum += scores[best]
         sizes[best] = _TAKEN
         found += 1
 
-    for j in range(J):
-        if found < J and not _contains(chosen[:found], current[v, j]):
-            chosen[found] = current[v, j]
+    for kept in current:
+        if found < J and not _contains(chosen[:found], kept):
+            chosen[found] = kept
             found += 1
 
 
@@ -259,7 +246,7 @@ def _f(size: int, degree: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _contains(values: Numbers, wanted: int) -> bool:
+def _contains(values: NDArray[np.integer], wanted: int) -> bool:
     for value in values:  # noqa: SIM110, numba has no any()
         if value == wanted:
             return True
@@ -267,14 +254,33 @@ def _contains(values: Numbers, wanted: int) -> bool:
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _summed_scores(candidates: Numbers, scores: Scores, paths: Numbers) -> NDArray[np.float64]:
+def _summed_scores(codes: Codes, scores: Scores, paths: Codes) -> NDArray[np.float64]:
     """sum_j s[v, pi_j(v)] of every item."""
     sums = np.zeros(len(paths))
     for v in prange(len(paths)):
-        for c in range(candidates.shape[1]):
-            if _contains(paths[v], candidates[v, c]):
+        for c in range(codes.shape[1]):
+            if _contains(paths[v], codes[v, c]):
                 sums[v] += scores[v, c]
     return sums
+
+
+def _check_table(
+    codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, paths: ArrayLike
+) -> tuple[Codes, Scores, Scores, Codes]:
+    paths = path_array("current_paths", paths)
+    codes = whole_array("codes", codes, len(paths), None, low=EMPTY)
+    scores = score_array("scores", scores, *codes.shape)
+    counts = score_array("counts", counts, len(paths))
+    _check_rows("codes", rows_with_repeats(codes), "hold a path once; add up its scores")
+    _check_rows("current_paths", rows_with_repeats(paths), "hold a path once; start from random_paths")
+    _check_rows("scores", _unsorted_rows(codes, scores), "descend to 0 where codes has -1; use a ScoreTable")
+    return codes, scores, counts, paths
+
+
+def _scored_rows(scores: Scores) -> NDArray[np.bool_]:
+    """Which items have a path with a score; rows descend."""
+    scored: NDArray[np.bool_] = scores[:, :1].sum(axis=1) > 0
+    return scored
 
 
 @njit(cache=True, nogil=True, parallel=True)

@@ -1,7 +1,7 @@
 """Path codes as small consecutive numbers, so that |c| of Algorithm 2 is an array over the paths that occur.
 
 The M-step reads |c| of every candidate of every item in every iteration. One pass through a hash table here lets all of
-them read an array that fits a cache, and the table grows with the distinct paths, never with K^D.
+them read an array that fits a cache. The table grows with the distinct paths that occur, never with K^D.
 """
 
 from __future__ import annotations
@@ -19,26 +19,31 @@ Numbers: TypeAlias = NDArray[np.int32]
 
 
 @njit(cache=True, nogil=True)
-def number_paths(codes: Codes, scores: Scores, current: Codes) -> tuple[Codes, Numbers, Numbers]:
-    """Number all paths that occur: the code of each number, and both arrays in numbers (-1 where there is no score)."""
+def number_paths(codes: Codes, scores: Scores, current: Codes, order: Codes) -> tuple[Codes, Numbers, Numbers]:
+    """Number all paths that occur.
+
+    Returns the code of each number, the rows of `codes` in `order` as numbers (-1 where there is no score), and
+    `current` as numbers.
+    """
     number_of = new_table(1024)
     total = 0
-    candidates = np.full(codes.shape, EMPTY, np.int32)
+    candidates = np.full((len(order), codes.shape[1]), EMPTY, np.int32)
     kept = np.empty(current.shape, np.int32)
-    for v in range(len(codes)):
-        if 4 * (total + codes.shape[1] + current.shape[1]) > len(number_of):
-            number_of = _grown(number_of)
+    for i in range(len(order)):
+        number_of = _with_room(number_of, total + codes.shape[1])
         for c in range(codes.shape[1]):
-            if codes[v, c] != EMPTY and scores[v, c] > 0:
-                candidates[v, c] = _number(number_of, codes[v, c], total)
-                total += candidates[v, c] == total
+            if scores[order[i], c] > 0:
+                candidates[i, c] = _number(number_of, codes[order[i], c], total)
+                total += candidates[i, c] == total
+    for v in range(len(current)):
+        number_of = _with_room(number_of, total + current.shape[1])
         for j in range(current.shape[1]):
             kept[v, j] = _number(number_of, current[v, j], total)
             total += kept[v, j] == total
     path_codes = np.empty(total, np.int64)
-    for slot in range(len(number_of)):
-        if number_of[slot, 0] != EMPTY:
-            path_codes[number_of[slot, 1]] = number_of[slot, 0]
+    for entry in number_of:
+        if entry[0] != EMPTY:
+            path_codes[entry[1]] = entry[0]
     return path_codes, candidates, kept
 
 
@@ -52,8 +57,11 @@ def _number(number_of: Codes, code: int, new: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _grown(table: Codes) -> Codes:
-    larger = new_table(len(table))
+def _with_room(table: Codes, entries: int) -> Codes:
+    """The table, or a larger copy where `entries` would fill more than a quarter of it: probes stay short."""
+    if 4 * entries <= len(table):
+        return table
+    larger = new_table(4 * entries)
     for entry in table:
         if entry[0] != EMPTY:
             larger[find_slot(larger, entry[0])] = entry

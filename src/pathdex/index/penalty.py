@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -62,18 +63,19 @@ def penalty_for_path_size(
     degree = check_number("penalty_degree", penalty_degree, low=2.0)
     iterations = check_whole("iterations", iterations)
     tolerance = check_number("tolerance", tolerance, low=0.0, high=1.0)
-    seed = check_whole("seed", seed, low=0)
-    problem = Problem(codes, scores, counts, current_paths)
+    problem = Problem(codes, scores, counts, current_paths, seed)
     if start is None or check_number("start", start, low=0.0) == 0.0:
         start = _first_guess(problem, wanted, degree)
 
-    def size(penalty: float) -> float:
-        few = min(iterations, 2) if problem.num_items >= MANY_ITEMS else iterations
-        return _mean_size(problem.solve(penalty, degree, few, seed))
+    few = min(iterations, 2) if len(problem.scored) >= MANY_ITEMS else iterations
 
-    search = _Search(size, wanted, tolerance, slope=degree - 1)
+    @lru_cache(maxsize=1)
+    def solve(penalty: float, iterations: int) -> Codes:
+        return problem.solve(penalty, degree, iterations)
+
+    search = _Search(lambda penalty: _mean_size(solve(penalty, few)), wanted, tolerance, slope=degree - 1)
     penalty = search.run(start)
-    paths = problem.solve(penalty, degree, iterations, seed)
+    paths = solve(penalty, iterations)
     reached = abs(_mean_size(paths) - wanted) <= tolerance * wanted
     return FoundPenalty(penalty, paths, _mean_size(paths), reached, search.trials)
 

@@ -1,0 +1,124 @@
+"""How fast the M-step is, and how it grows with the catalogue.
+
+    python -m benchmarks.m_step                              # 10^5, 10^6 and 10^7 items
+    python -m benchmarks.m_step --items 100000 --items 1000000
+
+One M-step is what `assign_paths` does: check and number a table of V x S scored paths, then T iterations of
+Algorithm 2. Times are CPU seconds of one thread, so that the figures are per core whatever else the machine does.
+10^7 items need about 10 GB of memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pathdex.index.coordinate_descent import assign_paths
+
+ITEMS = (100_000, 1_000_000, 10_000_000)
+PATHS_PER_ITEM, CANDIDATE_PATHS, ITERATIONS, PENALTY = 3, 50, 4, 0.01
+
+
+@dataclass(frozen=True)
+class MStepTime:
+    """CPU seconds of one M-step for a catalogue of this size, one per repeat."""
+
+    items: int
+    seconds: tuple[float, ...]
+    mean_size: float
+    top_size: int
+
+    @property
+    def items_per_second(self) -> float:
+        """Items that one core takes through a whole M-step in a second."""
+        return self.items / float(np.median(self.seconds))
+
+    @property
+    def spread(self) -> float:
+        """Half the range of the repeats as a share of their median."""
+        return (max(self.seconds) - min(self.seconds)) / 2 / float(np.median(self.seconds))
+
+
+def run(items: Sequence[int] = ITEMS, *, repeats: int = 3) -> list[MStepTime]:
+    """Time the M-step on planted tables of these sizes, each `repeats` times on one thread."""
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        _time(1000, 1)  # compile
+        return [_time(size, repeats) for size in items]
+    finally:
+        numba.set_num_threads(threads)
+
+
+def report(times: Sequence[MStepTime]) -> str:
+    """A table for people; growth is time per item against that of the first row."""
+    lines = [
+        f"M-step: J={PATHS_PER_ITEM}, S={CANDIDATE_PATHS}, T={ITERATIONS} iterations, one core",
+        f"{'items':>12} {'seconds':>9} {'spread':>8} {'items/s':>10} {'updates/s':>11} {'growth':>7}   path size",
+    ]
+    for one in times:
+        growth = times[0].items_per_second / one.items_per_second
+        lines.append(
+            f"{one.items:>12,} {np.median(one.seconds):>9.2f} {one.spread:>7.0%} {one.items_per_second:>11,.0f} "
+            f"{one.items_per_second * ITERATIONS:>11,.0f} {growth:>7.2f}   mean {one.mean_size:.1f}, top {one.top_size}"
+        )
+    return "\n".join(lines)
+
+
+def _time(items: int, repeats: int) -> MStepTime:
+    codes, scores, counts, current = planted_table(items)
+    seconds = []
+    for _ in range(repeats):
+        begin = time.process_time()
+        paths = assign_paths(codes, scores, counts, current, penalty=PENALTY, iterations=ITERATIONS)
+        seconds.append(time.process_time() - begin)
+    sizes = np.unique(paths, return_counts=True)[1]
+    del codes, scores
+    gc.collect()
+    return MStepTime(items, tuple(seconds), float(sizes.mean()), int(sizes.max()))
+
+
+def planted_table(
+    items: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
+    """Scored paths of items that crowd around popular ones, as many paths as items: codes, scores, counts, paths."""
+    codes = np.empty((items, CANDIDATE_PATHS), np.int64)
+    scores = np.empty((items, CANDIDATE_PATHS), np.float32)
+    _fill(codes, scores, 7)
+    counts = np.random.default_rng(7).geometric(0.1, items).astype(np.float32)
+    return codes, scores, counts, codes[:, -PATHS_PER_ITEM:].copy()
+
+
+@njit(cache=True)
+def _fill(codes: NDArray[np.int64], scores: NDArray[np.float32], seed: int) -> None:
+    np.random.seed(seed)
+    items = len(codes)
+    for v in range(items):
+        # Squares crowd the homes of the items towards path 0; scores fall at random steps, so that rows are sorted.
+        path = np.int64(np.random.random() ** 2 * items)
+        log_score = 0.0
+        for s in range(codes.shape[1]):
+            codes[v, s] = path % items
+            scores[v, s] = np.exp(log_score)
+            path += 1 + np.random.randint(0, 8)
+            log_score -= 0.3 * np.random.random()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, action="append", help="catalogue size; repeat for several")
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    print(report(run(arguments.items or ITEMS, repeats=arguments.repeats)))
+
+
+if __name__ == "__main__":
+    main()
