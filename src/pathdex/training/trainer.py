@@ -27,6 +27,7 @@ from pathdex.model.network import Network
 from pathdex.training.checkpoint import load_checkpoint, save_checkpoint
 from pathdex.training.e_step import RerankerStep, StructureStep, position_vectors
 from pathdex.training.m_step import m_step
+from pathdex.training.memory import keep_freed_memory
 from pathdex.training.progress import Listener, Listeners
 from pathdex.training.schedule import Phase, cosine_rate, phases
 from pathdex.training.scoring import ItemSamples, collect_item_scores, stream_scores
@@ -62,6 +63,7 @@ class Trainer:
         if data.num_interactions == 0:
             raise DataError("data: has no interactions; training needs at least one user with one item")
         set_threads(options.threads)
+        keep_freed_memory()
         self.config = resolve(config, data)
         self.options, self.data, self.checkpoint = options, data, checkpoint
         self.listener = listener or Listeners()
