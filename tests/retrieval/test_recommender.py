@@ -1,0 +1,153 @@
+"""Deep Retrieval behind the contract, and what only it can do."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pathdex.config import Config
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import Vocabulary
+from pathdex.errors import ConfigError, NotFittedError, QueryError
+from pathdex.retrieval.contract import Filters
+from pathdex.retrieval.recommender import DeepRetrieval
+from tests.contract import RecommenderContract
+
+TINY: dict[str, Any] = {
+    "num_nodes": 4,
+    "depth": 2,
+    "paths_per_item": 2,
+    "candidate_paths": 8,
+    "score_beam": 8,
+    "embedding_dim": 8,
+    "structure_hidden": 16,
+    "node_dim": 4,
+    "batch_size": 64,
+    "epochs": 3,
+    "rounds": 2,
+    "final_epochs": 1,
+    "path_size": 4.0,
+    "learning_rate": 0.02,
+}
+
+
+class TestContract(RecommenderContract):
+    def make(self) -> DeepRetrieval:
+        return DeepRetrieval(**TINY, threads=1)
+
+
+@pytest.fixture(scope="module")
+def data() -> Interactions:
+    random = np.random.default_rng(0)
+    rows = [random.integers(0, 8, 12) + 8 * (user % 4) for user in range(160)]
+    names = [f"item {code}" for code in range(32)]
+    return Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(160)), Vocabulary(names))
+
+
+@pytest.fixture(scope="module")
+def model(data: Interactions) -> DeepRetrieval:
+    return DeepRetrieval(**TINY, threads=1).fit(data)
+
+
+HISTORY = ["item 1", "item 5"]
+
+
+def test_it_recommends_from_the_histories_group(model: DeepRetrieval) -> None:
+    found = {item for item, _ in model.recommend(HISTORY, n=6)}
+    assert found == {f"item {code}" for code in (0, 2, 3, 4, 6, 7)}
+
+
+def test_a_beam_of_all_paths_ranks_like_exhaustive_scoring(model: DeepRetrieval) -> None:
+    histories = model.encode_histories([HISTORY, ["item 30"], []])
+    plain = DeepRetrieval(**TINY)
+    plain._items = model._items
+    plain._adopt(model.learned)
+    plain.config = model.config.replace(path_weight=0.0)
+    ranking = plain.rank(histories, 32, beam=16)
+    scores = model.user_vectors(histories) @ model.item_vectors.T + model.item_bias
+    assert ranking.candidates.tolist() == [32, 32, 32]
+    np.testing.assert_allclose(ranking.scores, -np.sort(-scores, axis=1), rtol=1e-4, atol=1e-5)
+
+
+def test_candidates_are_a_budget_and_are_what_rank_scores(model: DeepRetrieval) -> None:
+    histories = model.encode_histories([HISTORY, ["item 30"], ["item 9"]])
+    filters = Filters(exclude=histories)
+    for budget in (3, 7, 20):
+        ranking = model.rank(histories, 3, filters, candidates=budget)
+        found = model.candidate_items(histories, filters, n=3, candidates=budget)
+        assert ranking.candidates.max() <= budget
+        assert found.lengths.tolist() == ranking.candidates.tolist()
+        for items, candidates in zip(ranking.items, found, strict=True):
+            assert set(items.tolist()) <= set(candidates.tolist())
+
+
+@pytest.mark.parametrize(("options", "message"), [({"candidates": 4}, "candidates=4"), ({"beam": 0}, "beam=0")])
+def test_a_beam_or_budget_out_of_range_is_an_error(model: DeepRetrieval, options: dict[str, int], message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        model.recommend(HISTORY, n=5, **options)
+
+
+def test_explain_agrees_with_the_recommendation(model: DeepRetrieval) -> None:
+    item, score = model.recommend(HISTORY, n=1, beam=16)[0]
+    why = model.explain(HISTORY, item, beam=16)
+    assert why.score == pytest.approx(score, rel=1e-4)
+    assert [path.nodes for path in why.paths] != []
+    assert {path.nodes for path in why.paths} == set(model.item_paths(item))
+    for path in why.paths:
+        assert path.probability == pytest.approx(np.prod(path.layer_probability), rel=1e-5)
+        assert path.beam_rank is not None
+    assert "beam rank" in str(why)
+
+
+def test_explain_says_when_the_beam_lost_an_item(model: DeepRetrieval) -> None:
+    why = model.explain(HISTORY, "item 31", beam=1)
+    assert why.score is None
+    assert "not retrieved" in str(why)
+
+
+def test_explaining_an_unknown_item_is_an_error(model: DeepRetrieval) -> None:
+    with pytest.raises(QueryError, match=r"item='nothing': is not in the catalogue"):
+        model.explain(HISTORY, "nothing")
+
+
+def test_a_loaded_model_needs_no_training_data(model: DeepRetrieval, tmp_path: Path) -> None:
+    model.save(tmp_path / "model")
+    same = DeepRetrieval.load(tmp_path / "model")
+    assert same.recommend(HISTORY, n=5) == model.recommend(HISTORY, n=5)
+    assert same.config == model.config
+    assert same.item_paths("item 3") == model.item_paths("item 3")
+    assert same.health() == model.health()
+
+
+def test_every_item_is_reachable(model: DeepRetrieval) -> None:
+    health = model.health()
+    assert health.unreachable_items == 0
+    assert int(model.postings.sizes.sum()) == 32 * 2
+
+
+def test_keywords_change_a_given_configuration() -> None:
+    assert DeepRetrieval(Config(epochs=3), rounds=2).config == Config(epochs=3, rounds=2)
+    with pytest.raises(ConfigError, match="roundz"):
+        DeepRetrieval(roundz=2)
+
+
+def test_nothing_is_known_before_fit() -> None:
+    with pytest.raises(NotFittedError, match="fit"):
+        DeepRetrieval().health()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"encoder": "pooled", "reranker": "logistic"},
+        {"encoder": "attention", "softmax": "sampled", "negatives": "popularity", "num_negatives": 8},
+        {"schedule": "paper", "start": "random", "scoring": "streaming", "penalty": 0.001, "structure": "recurrent"},
+        {"shared_items": False, "softmax": "sampled", "negatives": "in-batch", "num_negatives": 8, "epochs": 6},
+    ],
+)
+def test_every_alternative_learns_the_groups(data: Interactions, parameters: dict[str, Any]) -> None:
+    model = DeepRetrieval(**{**TINY, "epochs": 6, **parameters}, threads=1).fit(data)
+    found = {item for item, _ in model.recommend(HISTORY, n=6)}
+    assert len(found & {f"item {code}" for code in range(8)}) >= 5
