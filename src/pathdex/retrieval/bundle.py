@@ -10,12 +10,14 @@ import hashlib
 import json
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from pathdex.errors import BundleError, StorageError
@@ -54,9 +56,10 @@ def write_bundle(path: Path, bundle: Bundle, *, overwrite: bool = False) -> Path
         _write_files(staging, bundle)
         staging.chmod(0o755)
         _swap_in(staging, path)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise StorageError(
-            f"cannot write {path}: {error.strerror or error}; free space or choose another path; nothing was changed"
+            f"cannot write {path}: {reason}; free space or choose another path; nothing was changed"
         ) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -77,11 +80,9 @@ def read_bundle(path: Path, *, estimator: str | None = None, verify: bool | None
     total = sum(entry["bytes"] for entry in manifest["files"].values())
     _check_files(path, manifest["files"], verify=total <= VERIFY_LIMIT if verify is None else verify)
     arrays = {
-        name.removesuffix(".npy"): np.load(path / name, mmap_mode="r", allow_pickle=False)
-        for name in manifest["files"]
-        if name.endswith(".npy")
+        name.removesuffix(".npy"): _open_array(path / name) for name in manifest["files"] if name.endswith(".npy")
     }
-    weights = load_file(path / WEIGHTS) if WEIGHTS in manifest["files"] else {}
+    weights = _open_weights(path / WEIGHTS) if WEIGHTS in manifest["files"] else {}
     return Bundle(manifest["estimator"], manifest["settings"], arrays, weights)
 
 
@@ -131,11 +132,43 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         raise BundleError(f"{path / MANIFEST} is damaged ({error}); save the model again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise BundleError(f"{path} is not a Pathdex bundle: {MANIFEST} has another format")
-    if manifest["schema"] > SCHEMA:
-        raise BundleError(
-            f"{path} has schema {manifest['schema']}, newer than this Pathdex reads ({SCHEMA}); upgrade pathdex"
-        )
+    schema = manifest.get("schema")
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise BundleError(f"{path} has schema {schema}, newer than this Pathdex reads ({SCHEMA}); upgrade pathdex")
+    broken = [key for key, whole in _MANIFEST_RULES.items() if not whole(manifest.get(key))]
+    if broken:
+        raise BundleError(f"{path / MANIFEST} is damaged ({', '.join(broken)}); save the model again")
     return manifest
+
+
+def _is_file_list(files: object) -> bool:
+    return isinstance(files, dict) and all(
+        Path(name).name == name and isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys()
+        for name, entry in files.items()
+    )
+
+
+_MANIFEST_RULES: dict[str, Callable[[object], bool]] = {
+    "schema": lambda schema: isinstance(schema, int),
+    "estimator": lambda name: isinstance(name, str),
+    "settings": lambda settings: isinstance(settings, dict),
+    "files": _is_file_list,
+}
+
+
+def _open_array(file: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise BundleError(f"{file} is damaged ({error}); copy the bundle again") from error
+    return array
+
+
+def _open_weights(file: Path) -> dict[str, NDArray[Any]]:
+    try:
+        return load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise BundleError(f"{file} is damaged ({error}); copy the bundle again") from error
 
 
 def _check_files(path: Path, files: dict[str, Any], *, verify: bool) -> None:

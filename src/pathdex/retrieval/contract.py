@@ -20,7 +20,7 @@ from typing_extensions import Self
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
-from pathdex.errors import NotFittedError, QueryError
+from pathdex.errors import BundleError, NotFittedError, QueryError
 from pathdex.retrieval.bundle import Bundle, read_bundle, write_bundle
 
 History: TypeAlias = Sequence[Id]
@@ -209,7 +209,10 @@ class Recommender(ABC):
         names = [name for name in arrays if name.startswith("items.")]
         estimator = cls.__new__(cls)
         estimator._items = Vocabulary.from_arrays({name.removeprefix("items."): arrays.pop(name) for name in names})
-        estimator._restore(State(bundle.settings, arrays, bundle.weights))
+        try:
+            estimator._restore(State(bundle.settings, arrays, bundle.weights))
+        except KeyError as error:
+            raise BundleError(f"the {cls.name!r} bundle is damaged: it lacks {error}; save the model again") from error
         return estimator
 
 
