@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
+from pathdex.errors import QueryError
 from pathdex.evaluation import metrics
 from pathdex.evaluation.files import write_json
 from pathdex.evaluation.protocol import Progress, check_evaluation, seen_filter
@@ -121,7 +122,9 @@ def decompose(
     `brute_force` must score with the model's own vectors: `BruteForce(model)`. Both ways of treating seen items are
     worked out, as in `evaluate`.
     """
-    check_evaluation(settings, queries, n, item_counts, batch)
+    if not settings:
+        raise QueryError("settings is empty: must hold at least one; pass [{'candidates': 100}] or [{'beam': 50}]")
+    check_evaluation(queries, n, item_counts, batch)
     total = 2 * len(queries)
     tallies = {(number, seen): _Tally() for seen in (True, False) for number in range(len(settings))}
     for part, filter_seen in enumerate((True, False)):

@@ -86,7 +86,9 @@ def evaluate(
     Precision, recall and F are taken per user and then averaged; `candidates` is the measured mean per user.
     `item_counts` is how often each item of the catalogue occurs in the training data.
     """
-    check_evaluation(methods, queries, n, item_counts, batch)
+    if not methods:
+        raise QueryError("methods is empty: must name at least one; pass [Method(name, recommender)]")
+    check_evaluation(queries, n, item_counts, batch)
     total = 2 * len(methods) * len(queries)
     results: list[Result] = []
     for method in methods:
@@ -134,15 +136,11 @@ def seen_filter(histories: Ragged, filter_seen: bool) -> Filters:
     return Filters(exclude=histories) if filter_seen else NO_FILTERS
 
 
-def check_evaluation(
-    methods: Sequence[Any], queries: Queries, n: int, item_counts: NDArray[np.int64], batch: int
-) -> None:
+def check_evaluation(queries: Queries, n: int, item_counts: NDArray[np.int64], batch: int) -> None:
     """Raise for what cannot be evaluated."""
     for name, value in (("n", n), ("batch", batch)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise QueryError(f"{name}={value!r}: must be a whole number of at least 1")
-    if not methods:
-        raise QueryError("methods is empty: must name at least one; pass [Method(name, recommender)]")
     if not len(queries):
         raise DataError("queries is empty: must hold at least one user; hold out more test users")
     if not queries.truth.lengths.all():

@@ -22,6 +22,7 @@ from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float32]
+Score: TypeAlias = float | np.float32
 
 
 class TopN:
@@ -147,12 +148,12 @@ def _sorted_ranking(best: _Best, n: int) -> Ranking:
 
 
 @njit(cache=True, nogil=True)
-def _worse(score: float, item: int, other_score: float, other_item: int) -> bool:
-    return score < other_score or (score == other_score and item > other_item)
+def _worse(score: Score, item: int, other_score: Score, other_item: int) -> bool:
+    return bool(score < other_score or (score == other_score and item > other_item))
 
 
 @njit(cache=True, nogil=True)
-def offer(items: Ints, scores: Floats, size: int, item: int, score: np.floating) -> int:
+def offer(items: Ints, scores: Floats, size: int, item: int, score: Score) -> int:
     """Offer an item to a heap with the worst on top; return the heap's new size. NaN counts as -inf."""
     if score != score:
         score = -np.inf

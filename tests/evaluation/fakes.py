@@ -1,0 +1,62 @@
+"""Recommenders whose every answer is known, and queries over ten items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.splits import Queries
+from pathdex.data.vocabulary import Vocabulary
+from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender, State
+from pathdex.retrieval.ranking import top_n, top_n_of
+
+NUM_ITEMS = 10
+
+
+class Countdown(Recommender):
+    """Brute force and an index at once: item v scores -v; the index holds the first `reach` items.
+
+    `bonus` is added to the final score of items, as a path probability would be.
+    """
+
+    name = "countdown"
+
+    def __init__(self, reach: int = NUM_ITEMS, bonus: dict[int, float] | None = None) -> None:
+        self.reach = reach
+        self.bonus = bonus or {}
+        self._items = Vocabulary(np.arange(NUM_ITEMS))
+        self.asked: list[tuple[int, bool, dict[str, Any]]] = []
+
+    def fit(self, data: Interactions) -> Countdown:
+        return self
+
+    def candidate_items(
+        self, histories: Ragged, filters: Filters = NO_FILTERS, *, n: int = 1, **options: Any
+    ) -> Ragged:
+        reach = options.get("candidates", self.reach)
+        masks = (filters.eligible(query, NUM_ITEMS) for query in range(len(histories)))
+        return Ragged.from_rows(np.flatnonzero(mask)[:reach] for mask in masks)
+
+    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
+        self.asked.append((len(histories), filters.exclude is not None, options))
+        if not options and self.reach == NUM_ITEMS:
+            return top_n(np.tile(-np.arange(NUM_ITEMS, dtype=np.float32), (len(histories), 1)), n, filters)
+        found = self.candidate_items(histories, filters, n=n, **options)
+        scores = [np.float32(self.bonus.get(int(item), 0.0) - item) for item in found.values]
+        return top_n_of(found, np.array(scores, np.float32), NUM_ITEMS, n, filters)
+
+    def rank_candidates(self, histories: Ragged, candidates: Ragged, n: int) -> Ranking:
+        return top_n_of(candidates, -candidates.values.astype(np.float32), NUM_ITEMS, n)
+
+    def _state(self) -> State:
+        raise AssertionError("not saved here")
+
+    def _restore(self, state: State) -> None:
+        raise AssertionError("not opened here")
+
+
+def make_queries(history: list[list[int]], truth: list[list[int]]) -> Queries:
+    return Queries(Vocabulary(np.arange(len(history))), Ragged.from_rows(history), Ragged.from_rows(truth))
