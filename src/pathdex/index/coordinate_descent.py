@@ -44,7 +44,7 @@ def assign_paths(
     all and keeps as many of its present paths as it still needs. The result depends on `seed` and `block_size` alone,
     never on the number of threads.
 
-    Differs from the paper: items go in a random order, in blocks. The items of a block choose in parallel, each against
+    Differs from the paper: items go in random order, in blocks. The items of a block choose in parallel, each against
     the sizes |c| at the start of the block; then all of them move. With `block_size=1` items go one by one, as in the
     paper. The default depends on the number of items only and is at most 1/64 of them, so that few items of a block
     meet on a path.
@@ -90,21 +90,32 @@ def default_block_size(num_items: int) -> int:
     return max(1, min(8192, num_items // 64))
 
 
+def _visiting_order(items: Codes, block_size: int, seed: int) -> Codes:
+    """The items in a random order of short runs, at least 128 of them to a block where blocks are large.
+
+    Neighbours are visited together because a jump in memory costs more than a visit.
+    """
+    run = max(1, block_size // 128)
+    starts = np.random.default_rng(seed).permutation(-(-len(items) // run)) * run
+    places = (starts[:, None] + np.arange(run)).ravel()
+    order: Codes = items[places[places < len(items)]]
+    return order
+
+
 class Problem:
     """The checked input of an M-step, to be solved for one penalty or several.
 
-    Paths are numbered as they appear, so that |c| is an array over the paths that occur, never over K^D. Candidates are
-    stored in the random order in which Algorithm 2 visits the items, since a jump in memory costs more than the visit.
+    Paths are numbered as they appear, so that |c| is an array over the paths that occur, never over K^D.
     """
 
     def __init__(
         self, codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, current_paths: ArrayLike, seed: int = 0
     ) -> None:
-        random = np.random.default_rng(check_whole("seed", seed, low=0))
+        check_whole("seed", seed, low=0)
         codes, self.scores, self.counts, current = _check_table(codes, scores, counts, current_paths)
         self.scored = _scored_rows(self.scores)
-        self.order = random.permutation(np.flatnonzero(self.scored))
-        self.path_codes, self.candidates, self.current = number_paths(codes, self.scores, current, self.order)
+        self.order = _visiting_order(np.flatnonzero(self.scored), default_block_size(len(current)), seed)
+        self.path_codes, self.candidates, self.current = number_paths(codes, self.scores, current)
 
     def solve(self, penalty: float, degree: float, iterations: int, block_size: int | None = None) -> Codes:
         """Algorithm 2."""
@@ -146,15 +157,14 @@ def _coordinate_descent(
     for t in range(iterations):
         for start in range(0, len(order), block_size):
             block = order[start : start + block_size]
-            rows = candidates[start : start + block_size]
             if len(block) < _WORTH_THREADS:
                 for i in range(len(block)):
                     v = block[i]
-                    _sizes_without(rows[i], paths[v], t > 0, sizes, seen[i])
-                    _choose(rows[i], scores[v], counts[v], current[v], seen[i], alpha, degree, chosen[i])
+                    _sizes_without(candidates[v], paths[v], t > 0, sizes, seen[i])
+                    _choose(candidates[v], scores[v], counts[v], current[v], seen[i], alpha, degree, chosen[i])
             else:
                 _choose_in_parallel(
-                    block, rows, scores, counts, current, paths, t > 0, sizes, alpha, degree, seen, chosen
+                    block, candidates, scores, counts, current, paths, t > 0, sizes, alpha, degree, seen, chosen
                 )
             for i in range(len(block)):
                 v = block[i]
@@ -168,7 +178,7 @@ def _coordinate_descent(
 @njit(cache=True, nogil=True, parallel=True)
 def _choose_in_parallel(
     block: Codes,
-    rows: Numbers,
+    candidates: Numbers,
     scores: Scores,
     counts: Scores,
     current: Numbers,
@@ -182,8 +192,8 @@ def _choose_in_parallel(
 ) -> None:
     for i in prange(len(block)):
         v = block[i]
-        _sizes_without(rows[i], paths[v], placed, sizes, seen[i])
-        _choose(rows[i], scores[v], counts[v], current[v], seen[i], alpha, degree, chosen[i])
+        _sizes_without(candidates[v], paths[v], placed, sizes, seen[i])
+        _choose(candidates[v], scores[v], counts[v], current[v], seen[i], alpha, degree, chosen[i])
 
 
 @njit(cache=True, nogil=True)

@@ -19,24 +19,18 @@ Numbers: TypeAlias = NDArray[np.int32]
 
 
 @njit(cache=True, nogil=True)
-def number_paths(codes: Codes, scores: Scores, current: Codes, order: Codes) -> tuple[Codes, Numbers, Numbers]:
-    """Number all paths that occur.
-
-    Returns the code of each number, the rows of `codes` in `order` as numbers (-1 where there is no score), and
-    `current` as numbers.
-    """
+def number_paths(codes: Codes, scores: Scores, current: Codes) -> tuple[Codes, Numbers, Numbers]:
+    """Number all paths that occur: the code of each number, and both arrays in numbers (-1 where there is no score)."""
     number_of = new_table(1024)
     total = 0
-    candidates = np.full((len(order), codes.shape[1]), EMPTY, np.int32)
+    candidates = np.full(codes.shape, EMPTY, np.int32)
     kept = np.empty(current.shape, np.int32)
-    for i in range(len(order)):
-        number_of = _with_room(number_of, total + codes.shape[1])
+    for v in range(len(codes)):
+        number_of = _with_room(number_of, total + codes.shape[1] + current.shape[1])
         for c in range(codes.shape[1]):
-            if scores[order[i], c] > 0:
-                candidates[i, c] = _number(number_of, codes[order[i], c], total)
-                total += candidates[i, c] == total
-    for v in range(len(current)):
-        number_of = _with_room(number_of, total + current.shape[1])
+            if scores[v, c] > 0:
+                candidates[v, c] = _number(number_of, codes[v, c], total)
+                total += candidates[v, c] == total
         for j in range(current.shape[1]):
             kept[v, j] = _number(number_of, current[v, j], total)
             total += kept[v, j] == total
