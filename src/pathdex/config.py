@@ -263,7 +263,7 @@ def _broken_rule(spec: dataclasses.Field[Any], value: Any) -> str | None:
     whole = kind.startswith("int")
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         return f"{shown}: must be a {'whole ' if whole else ''}number"
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return f"{shown}: must be finite"
     for bound, broken, words in (
         (rules["low"], operator.lt, "at least"),
