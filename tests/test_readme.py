@@ -1,0 +1,85 @@
+"""What the README shows is run: its commands in their order, its Python blocks in theirs, on a small file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from pathdex.cli.app import app
+from tests.snippets import MOVIES, ROOT, TINY, code_blocks, make_workbench, run_python, typed_lines
+
+README = ROOT / "README.md"
+TINY_FLAGS = [part for name, value in TINY.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The folder after all commands of the README, the output of each, and the names that its Python blocks leave."""
+    folder = tmp_path_factory.mktemp("readme")
+    with pytest.MonkeyPatch.context() as patch:
+        make_workbench(folder, patch)
+        outputs = {}
+        for line in typed_lines(README, "pathdex"):
+            # The first training makes the folder; with --resume a run goes on with the settings that it has.
+            small = TINY_FLAGS if line[0] == "train" and "--resume" not in line else []
+            done = CliRunner().invoke(app, [*line, *small])
+            assert done.exit_code == 0, f"pathdex {' '.join(line)}\n{done.output}"
+            outputs[" ".join(line)] = done.output
+        yield {"folder": folder, "outputs": outputs, "names": run_python(README)}
+
+
+def test_it_walks_through_every_step() -> None:
+    steps = [line[0] if line[0] != "data" else f"data {line[1]}" for line in typed_lines(README, "pathdex")]
+    wanted = ["doctor", "data describe", "data validate", "train", "evaluate", "inspect", "recommend"]
+    assert list(dict.fromkeys(steps)) == wanted
+
+
+def test_the_first_python_block_is_read_fit_recommend_save_load(walked: dict[str, Any]) -> None:
+    first = code_blocks(README, "python")[0]
+    assert [verb for verb in ("read(", ".fit(", ".recommend(", ".save(", "load(") if verb in first] == [
+        "read(", ".fit(", ".recommend(", ".save(", "load(",
+    ]  # fmt: skip
+    answer = walked["names"]["same"].recommend([260, 1196], n=10)
+    ids = [one.id for one in answer]
+    assert len(set(ids)) == 10
+    assert set(ids) <= set(MOVIES) - {260, 1196}
+
+
+def test_the_second_python_block_opens_the_run(walked: dict[str, Any]) -> None:
+    model = walked["names"]["model"]
+    assert model.config.num_nodes == TINY["num_nodes"]
+    assert {2571} & {one.id for one in model.recommend([260], n=30)}
+    assert not {2571} & {one.id for one in model.recommend([260], n=30, deny=[2571])}
+
+
+def test_the_evaluation_leaves_its_figures(walked: dict[str, Any]) -> None:
+    figures = json.loads((walked["folder"] / "figures.json").read_text())
+    assert {row["method"] for row in figures["results"]} == {"deep-retrieval", "brute-force", "item-cf", "popularity"}
+    assert {row["candidate_budget"] for row in figures["results"]} == {None, 50, 100, 200}
+
+
+def test_every_user_of_the_file_gets_recommendations(walked: dict[str, Any]) -> None:
+    rows = pl.read_parquet(walked["folder"] / "recommendations.parquet")
+    assert rows.columns == ["user", "rank", "item", "score"]
+    assert rows["user"].n_unique() == 60
+
+
+def test_resuming_a_finished_run_says_so(walked: dict[str, Any]) -> None:
+    resumed = next(output for line, output in walked["outputs"].items() if "--resume" in line)
+    assert "finished already" in resumed
+
+
+def test_the_figures_stand_at_one_marked_place() -> None:
+    assert README.read_text().count("<!-- figures: ml-1m -->") == 1
+
+
+def test_the_first_screen_names_the_two_commands() -> None:
+    head = README.read_text()[:2500]
+    assert all(f"$ make {target}" in head for target in ("demo", "test"))
+    assert Path(ROOT / "LICENSE").exists()
