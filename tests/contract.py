@@ -23,7 +23,7 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Id, Vocabulary
 from pathdex.errors import BundleError, NotFittedError, QueryError, StorageError
 from pathdex.retrieval.bundle import Bundle, write_bundle
-from pathdex.retrieval.contract import Recommender, ScoredItem
+from pathdex.retrieval.contract import Filters, Recommender, ScoredItem
 
 GROUPS, GROUP_SIZE, USERS = 4, 8, 160
 NUM_ITEMS = GROUPS * GROUP_SIZE
@@ -86,6 +86,18 @@ class RecommenderContract:
     def test_fit_returns_the_estimator(self) -> None:
         unfitted = self.make()
         assert unfitted.fit(grouped_data(TEXT_IDS)) is unfitted
+
+    def test_nothing_that_is_passed_in_is_changed(self) -> None:
+        data = grouped_data(TEXT_IDS)
+        model = self.make().fit(data)
+        histories = Ragged.from_rows([[9, 3, 3, 1], [], [2]])
+        filters = Filters(exclude=Ragged.from_rows([[5, 4, 4], [7], []]), allow=np.arange(20))
+        model.rank(histories, 5, filters)
+        assert data.sequences.values.tolist() == grouped_data(TEXT_IDS).sequences.values.tolist()
+        assert data.sequences.offsets.tolist() == grouped_data(TEXT_IDS).sequences.offsets.tolist()
+        assert (histories.values.tolist(), histories.offsets.tolist()) == ([9, 3, 3, 1, 2], [0, 4, 4, 5])
+        assert filters.exclude is not None
+        assert filters.exclude.values.tolist() == [5, 4, 4, 7]
 
     def test_it_says_that_it_is_not_fitted(self, tmp_path: Path) -> None:
         unfitted = self.make()

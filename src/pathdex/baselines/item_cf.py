@@ -69,7 +69,9 @@ class ItemCF(Recommender):
     def _matrix(self, rows: Ragged) -> sparse.csr_array:
         """(row, item) weights."""
         ones = np.ones(len(rows.values), np.float32)
-        matrix = sparse.csr_array((ones, rows.values, rows.offsets), shape=(len(rows), len(self.items)))
+        # Summing works in place, so the matrix needs its own arrays.
+        shape = (len(rows), len(self.items))
+        matrix = sparse.csr_array((ones, rows.values, rows.offsets), shape=shape, copy=True)
         matrix.sum_duplicates()
         if self.weights == "binary":
             matrix.data[:] = 1
