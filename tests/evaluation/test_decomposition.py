@@ -6,6 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.splits import split_users
+from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import QueryError
 from pathdex.evaluation.decomposition import Decomposition, Loss, decompose
 from tests.evaluation.fakes import Countdown, make_queries
@@ -107,3 +111,24 @@ def test_progress_counts_queries() -> None:
 def test_it_needs_a_setting() -> None:
     with pytest.raises(QueryError, match="settings is empty: must hold at least one"):
         decompose(Countdown(), Countdown(), QUERIES, n=3, item_counts=COUNTS, settings=[])
+
+
+def test_a_real_model_with_all_its_paths_in_the_beam_loses_nothing() -> None:
+    from pathdex.baselines.brute_force import BruteForce
+    from pathdex.retrieval.recommender import DeepRetrieval
+
+    random = np.random.default_rng(0)
+    rows = [random.integers(0, 8, 10) + 8 * (user % 2) for user in range(40)]
+    data = Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(40)), Vocabulary(np.arange(16)))
+    model = DeepRetrieval(
+        num_nodes=3, depth=2, paths_per_item=1, embedding_dim=4, epochs=1, rounds=0, path_weight=0.0, threads=1
+    ).fit(data)
+    split = split_users(data, test_users=10)
+    found = decompose(
+        model, BruteForce(model), split.test, n=4, item_counts=data.item_counts(), settings=[{"beam": 9}, {"beam": 1}]
+    )
+    for loss in found.losses[:2]:
+        assert (loss.kept, loss.structure_ratio, loss.final_ratio) == (1.0, 1.0, 1.0)
+    for loss in found.losses[2:]:
+        assert loss.candidates < 16
+        assert loss.f_final == loss.f_structure

@@ -36,11 +36,12 @@ class ItemCF(Recommender):
     have it (`binary`), or how often they have it (`count`; a history's repeats then count as well). Every item keeps
     its `neighbours` most similar items, equal similarities by rising code. Where the neighbours of a history are fewer
     than n, the answer is completed in order of popularity with items of score 0; an empty history gets only these.
+    `shrinkage` lowers the similarity of rare items, which few shared users make large; 10 to 50 suits sparse data.
     """
 
     name = "item-cf"
 
-    def __init__(self, *, neighbours: int = 200, weights: str = "binary", shrinkage: float = 0.0) -> None:
+    def __init__(self, *, neighbours: int = 500, weights: str = "binary", shrinkage: float = 0.0) -> None:
         _check_settings(neighbours, weights, shrinkage)
         self.neighbours = neighbours
         self.weights = weights
@@ -184,7 +185,7 @@ def _nearest_neighbours(
 def _check_settings(neighbours: int, weights: str, shrinkage: float) -> None:
     problems = []
     if isinstance(neighbours, bool) or not isinstance(neighbours, int) or neighbours < 1:
-        problems.append(f"neighbours={neighbours!r}: must be a whole number of at least 1; 200 is the default")
+        problems.append(f"neighbours={neighbours!r}: must be a whole number of at least 1; 500 is the default")
     if weights not in WEIGHTS:
         problems.append(f"weights={weights!r}: must be one of {', '.join(WEIGHTS)}")
     if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < float("inf"):
