@@ -1,6 +1,6 @@
 """Writes the tables that the code knows into the pages: `python -m docs.generate`.
 
-A page holds `<!-- generated: NAME -->` and, further down, `<!-- end -->`; what stands between is the table of that name.
+A page holds `<!-- generated: NAME -->` and, further down, `<!-- end -->`; between them stands the table of that name.
 """
 
 from __future__ import annotations
