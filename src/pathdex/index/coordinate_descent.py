@@ -21,7 +21,7 @@ from pathdex.index.numbering import Numbers, number_paths
 
 _TAKEN = 2**31 - 1
 """Larger than any path: marks a candidate that the item has chosen already."""
-_WORTH_THREADS = 512
+_WORTH_THREADS = 256
 """Items in a block from which on starting threads costs less than they save."""
 
 
@@ -46,8 +46,8 @@ def assign_paths(
 
     Differs from the paper: items go in random order, in blocks. The items of a block choose in parallel, each against
     the sizes |c| at the start of the block; then all of them move. With `block_size=1` items go one by one, as in the
-    paper. The default depends on the number of items only and is at most 1/64 of them, so that few items of a block
-    meet on a path.
+    paper. The default depends on the number of items only and is at most 1/1024 of them, so that hardly two items of a
+    block meet on a path.
 
     Differs from the paper: all J paths of the last iteration are taken off |c| before an item chooses its first path,
     not one at each step. Otherwise an item's own second path would count against its staying there like another item.
@@ -87,42 +87,36 @@ def assignment_objective(
 
 def default_block_size(num_items: int) -> int:
     """How many items choose at once; a property of the problem and not of the machine."""
-    return max(1, min(8192, num_items // 64))
-
-
-def _visiting_order(items: Codes, block_size: int, seed: int) -> Codes:
-    """The items in a random order of short runs, at least 128 of them to a block where blocks are large.
-
-    Neighbours are visited together because a jump in memory costs more than a visit.
-    """
-    run = max(1, block_size // 128)
-    starts = np.random.default_rng(seed).permutation(-(-len(items) // run)) * run
-    places = (starts[:, None] + np.arange(run)).ravel()
-    order: Codes = items[places[places < len(items)]]
-    return order
+    return max(1, min(8192, num_items // 1024))
 
 
 class Problem:
     """The checked input of an M-step, to be solved for one penalty or several.
 
-    Paths are numbered as they appear, so that |c| is an array over the paths that occur, never over K^D.
+    Paths are numbered as they appear, so that |c| is an array over the paths that occur, never over K^D. All arrays but
+    the scores are kept in the order in which items are visited, those without scores last, since a jump in memory costs
+    more than a visit.
     """
 
     def __init__(
         self, codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, current_paths: ArrayLike, seed: int = 0
     ) -> None:
-        check_whole("seed", seed, low=0)
-        codes, self.scores, self.counts, current = _check_table(codes, scores, counts, current_paths)
-        self.scored = _scored_rows(self.scores)
-        self.order = _visiting_order(np.flatnonzero(self.scored), default_block_size(len(current)), seed)
-        self.path_codes, self.candidates, self.current = number_paths(codes, self.scores, current)
+        random = np.random.default_rng(check_whole("seed", seed, low=0))
+        codes, self.scores, counts, current = _check_table(codes, scores, counts, current_paths)
+        scored = _scored_rows(self.scores)
+        self.order = np.concatenate([random.permutation(np.flatnonzero(scored)), np.flatnonzero(~scored)])
+        self.num_scored = int(scored.sum())
+        self.counts = counts[self.order]
+        self.path_codes, self.candidates, self.current = number_paths(
+            codes, self.scores, current, self.order, self.num_scored
+        )
 
     def solve(self, penalty: float, degree: float, iterations: int, block_size: int | None = None) -> Codes:
         """Algorithm 2."""
         paths = self.current.copy()
-        sizes = np.bincount(paths[~self.scored].ravel(), minlength=len(self.path_codes)).astype(np.int32)
+        sizes = np.bincount(paths[self.num_scored :].ravel(), minlength=len(self.path_codes)).astype(np.int32)
         _coordinate_descent(
-            self.order,
+            self.order[: self.num_scored],
             self.candidates,
             self.scores,
             self.counts,
@@ -134,7 +128,9 @@ class Problem:
             iterations,
             block_size or default_block_size(len(paths)),
         )
-        return self.path_codes[paths]
+        assigned = np.empty(paths.shape, np.int64)
+        assigned[self.order] = self.path_codes[paths]
+        return assigned
 
 
 @njit(cache=True, nogil=True)
@@ -151,33 +147,50 @@ def _coordinate_descent(
     iterations: int,
     block_size: int,
 ) -> None:
-    """Algorithm 2 over path numbers: `paths` is pi and `sizes` is |c|, both updated in place."""
+    """Algorithm 2 over path numbers: `paths` is pi and `sizes` is |c|, both updated in place.
+
+    Row v of all arrays but `scores` belongs to the item that is visited as number v.
+    """
     seen = np.empty((block_size, candidates.shape[1]), np.int32)
     chosen = np.empty((block_size, paths.shape[1]), np.int32)
     for t in range(iterations):
         for start in range(0, len(order), block_size):
-            block = order[start : start + block_size]
-            if len(block) < _WORTH_THREADS:
-                for i in range(len(block)):
-                    v = block[i]
-                    _sizes_without(candidates[v], paths[v], t > 0, sizes, seen[i])
-                    _choose(candidates[v], scores[v], counts[v], current[v], seen[i], alpha, degree, chosen[i])
+            end = min(start + block_size, len(order))
+            if end - start < _WORTH_THREADS:
+                for v in range(start, end):
+                    own, new = seen[v - start], chosen[v - start]
+                    _sizes_without(candidates[v], paths[v], t > 0, sizes, own)
+                    _choose(candidates[v], scores[order[v]], counts[v], current[v], own, alpha, degree, new)
             else:
                 _choose_in_parallel(
-                    block, candidates, scores, counts, current, paths, t > 0, sizes, alpha, degree, seen, chosen
+                    start,
+                    end,
+                    order,
+                    candidates,
+                    scores,
+                    counts,
+                    current,
+                    paths,
+                    t > 0,
+                    sizes,
+                    alpha,
+                    degree,
+                    seen,
+                    chosen,
                 )
-            for i in range(len(block)):
-                v = block[i]
+            for v in range(start, end):
                 for j in range(paths.shape[1]):
                     if t > 0:
                         sizes[paths[v, j]] -= 1
-                    paths[v, j] = chosen[i, j]
+                    paths[v, j] = chosen[v - start, j]
                     sizes[paths[v, j]] += 1
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def _choose_in_parallel(
-    block: Codes,
+    start: int,
+    end: int,
+    order: Codes,
     candidates: Numbers,
     scores: Scores,
     counts: Scores,
@@ -190,10 +203,10 @@ def _choose_in_parallel(
     seen: Numbers,
     chosen: Numbers,
 ) -> None:
-    for i in prange(len(block)):
-        v = block[i]
-        _sizes_without(candidates[v], paths[v], placed, sizes, seen[i])
-        _choose(candidates[v], scores[v], counts[v], current[v], seen[i], alpha, degree, chosen[i])
+    for v in prange(start, end):
+        own, new = seen[v - start], chosen[v - start]
+        _sizes_without(candidates[v], paths[v], placed, sizes, own)
+        _choose(candidates[v], scores[order[v]], counts[v], current[v], own, alpha, degree, new)
 
 
 @njit(cache=True, nogil=True)

@@ -19,21 +19,28 @@ Numbers: TypeAlias = NDArray[np.int32]
 
 
 @njit(cache=True, nogil=True)
-def number_paths(codes: Codes, scores: Scores, current: Codes) -> tuple[Codes, Numbers, Numbers]:
-    """Number all paths that occur: the code of each number, and both arrays in numbers (-1 where there is no score)."""
+def number_paths(
+    codes: Codes, scores: Scores, current: Codes, order: Codes, num_scored: int
+) -> tuple[Codes, Numbers, Numbers]:
+    """Number all paths that occur.
+
+    Returns the code of each number, then in numbers: the first `num_scored` rows of `codes[order]`, with -1 where there
+    is no score, and `current[order]`.
+    """
     number_of = new_table(1024)
     total = 0
-    candidates = np.full(codes.shape, EMPTY, np.int32)
+    candidates = np.full((num_scored, codes.shape[1]), EMPTY, np.int32)
     kept = np.empty(current.shape, np.int32)
-    for v in range(len(codes)):
+    for i in range(len(order)):
+        v = order[i]
         number_of = _with_room(number_of, total + codes.shape[1] + current.shape[1])
         for c in range(codes.shape[1]):
             if scores[v, c] > 0:
-                candidates[v, c] = _number(number_of, codes[v, c], total)
-                total += candidates[v, c] == total
+                candidates[i, c] = _number(number_of, codes[v, c], total)
+                total += candidates[i, c] == total
         for j in range(current.shape[1]):
-            kept[v, j] = _number(number_of, current[v, j], total)
-            total += kept[v, j] == total
+            kept[i, j] = _number(number_of, current[v, j], total)
+            total += kept[i, j] == total
     path_codes = np.empty(total, np.int64)
     for entry in number_of:
         if entry[0] != EMPTY:

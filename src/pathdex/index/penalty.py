@@ -67,7 +67,7 @@ def penalty_for_path_size(
     if start is None or check_number("start", start, low=0.0) == 0.0:
         start = _first_guess(problem, wanted, degree)
 
-    few = min(iterations, 2) if len(problem.scored) >= MANY_ITEMS else iterations
+    few = min(iterations, 2) if len(problem.order) >= MANY_ITEMS else iterations
 
     @lru_cache(maxsize=1)
     def solve(penalty: float, iterations: int) -> Codes:
@@ -86,7 +86,7 @@ def _mean_size(paths: Codes) -> float:
 
 def _first_guess(problem: Problem, wanted: float, degree: float) -> float:
     """Where one nat of likelihood per occurrence weighs as much as joining a path of the wanted size."""
-    counts = problem.counts[problem.scored]
+    counts = problem.counts[: problem.num_scored]
     occurrences = float(counts.mean()) if len(counts) else 1.0
     return max(occurrences, 1.0) / float(wanted ** (degree - 1))
 
