@@ -81,7 +81,12 @@ class Config:
     rounds: int = _parameter(8, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
     final_epochs: int = _parameter(2, "epochs of the structure model on the final paths", low=0)
     batch_size: int = _parameter(4096, "interactions per batch", low=1)
-    learning_rate: float = _parameter(3e-3, "of Adam, encoder and reranker", above=0.0)
+    learning_rate: float = _parameter(3e-3, "of Adam, encoder", above=0.0)
+    item_learning_rate: float = _parameter(
+        0.015,
+        "of Adam, item vectors; higher than the encoder's, since a step moves only the rows it touches",
+        above=0.0,
+    )
     structure_learning_rate: float = _parameter(3e-3, "of Adam, structure model", above=0.0)
     weight_decay: float = _parameter(0.0, "L2 decay of dense weights", low=0.0)
 
@@ -188,10 +193,13 @@ class RunOptions:
 _PAPER = {
     "schedule": "paper",
     "epochs": 2,
-    "rounds": 2,
+    "rounds": 1,
+    "final_epochs": 1,
     "start": "random",
-    "path_weight": 0.0,
+    "scoring": "streaming",
+    "shared_items": False,
     "dropout": 0.0,
+    "path_weight": 0.0,
 }
 
 PRESETS: dict[str, dict[str, Any]] = {

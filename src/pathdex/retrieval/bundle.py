@@ -96,6 +96,8 @@ def _write_files(folder: Path, bundle: Bundle) -> None:
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
     if bundle.weights:
         save_file({name: np.ascontiguousarray(array) for name, array in bundle.weights.items()}, folder / WEIGHTS)
+    for file in folder.iterdir():
+        file.chmod(0o644)  # A server may run as another user than the one who trained.
     manifest = {
         "format": FORMAT,
         "schema": SCHEMA,

@@ -29,7 +29,7 @@ class RerankerStep:
         full = config.softmax == "full" or (config.softmax == "auto" and network.num_items <= FULL_SOFTMAX_LIMIT)
         self.sampler = NegativeSampler("full" if full else config.negatives, counts, config.num_negatives)
         self.loss = RERANKERS[config.reranker]
-        self.rows = RowAdam(network.items.rows, config.learning_rate)
+        self.rows = RowAdam(network.items.rows, config.item_learning_rate)
         dense = [network.start, *network.encoder.parameters()]
         self.dense = torch.optim.Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
         self.structure = torch.optim.Adam(network.structure.parameters(), config.structure_learning_rate)
@@ -71,7 +71,8 @@ class RerankerStep:
         for optimiser in (self.dense, self.structure):
             optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        self.rows.learning_rate = self.dense.param_groups[0]["lr"] = self.config.learning_rate * rate
+        self.rows.learning_rate = self.config.item_learning_rate * rate
+        self.dense.param_groups[0]["lr"] = self.config.learning_rate * rate
         self.rows.step(rows, table.grad)
         self.dense.step()
         if paths is not None:
