@@ -12,6 +12,7 @@ from pathdex.cli import (
     data_fetch,
     data_generate,
     data_validate,
+    demo,
     doctor,
     evaluate,
     inspect,
@@ -51,6 +52,7 @@ data.command("describe")(command(data_describe.describe))
 data.command("validate")(command(data_validate.validate))
 data.command("fetch")(command(data_fetch.fetch))
 data.command("generate")(command(data_generate.generate))
+app.command("demo")(command(demo.demo))
 app.command("train")(command(train.train))
 app.command("evaluate")(command(evaluate.evaluate))
 app.command("recommend")(command(recommend.recommend))

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from pathdex.training.progress import describe_record, show_figures
 
-LOG_WIDTH = 140
+LOG_WIDTH = 160
 """Columns where nobody watches: a log has no width of its own."""
 LINE_SECONDS = 10.0
 """In a log, a long step says how far it is at most this often."""

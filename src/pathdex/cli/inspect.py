@@ -81,7 +81,7 @@ def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[
                 str(number),
                 f"{step['objective']:,.1f}",
                 f"{step['used_paths']:,}",
-                f"{step['mean_size']:.1f}",
+                f"{step['item_mean_size']:.1f}",
                 f"{step['top_size']:,}",
                 "" if step.get("overlap") is None else f"{step['overlap']:.1%}",
             ]

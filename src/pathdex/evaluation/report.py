@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
+from rich import box
 from rich.table import Table
 
 from pathdex.evaluation.decomposition import POPULARITY_BUCKETS, Decomposition, Loss, bucket_name
@@ -115,12 +116,13 @@ def _blocks(rows: Sequence[T], columns: Columns[T]) -> list[tuple[str, list[list
 
 
 def _rich(title: str, columns: Columns[T], rows: Sequence[T]) -> Table:
-    table = Table(title=title)
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for heading, _ in columns:
-        table.add_column(heading, justify="left" if heading in _TEXT else "right")
-    for words, cells in _blocks(rows, columns):
+        words = heading in _TEXT
+        table.add_column(heading, justify="left" if words else "right", no_wrap=words)
+    for block, cells in _blocks(rows, columns):
         table.add_section()
-        table.add_row(f"[bold]{words}[/bold]")
+        table.add_row(block, style="bold")
         for row in cells:
             table.add_row(*row)
     return table
