@@ -58,7 +58,7 @@ def _run_one(data: DataSet, seed: int, on: str, parameters: dict[str, Any]) -> d
         "seconds": time.monotonic() - started,
         "peak_memory_gb": peak_memory(),
         "path_size_wanted": model.config.path_size,
-        "path_size": health.mean_size,
+        "path_size": health.item_mean_size,
         "top_path_size": health.top_size,
         "used_paths": health.used_paths,
         "records": model.learned.records,

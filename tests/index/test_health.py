@@ -16,6 +16,7 @@ def test_sizes():
     state = health(PATHS, num_nodes=10, depth=2)
     assert (state.num_items, state.paths_per_item, state.used_paths) == (3, 2, 3)
     assert (state.mean_size, state.median_size, state.top_size) == (2.0, 2.0, 3)
+    assert state.item_mean_size == pytest.approx((3 * 3 + 1 * 1 + 2 * 2) / 6)
     assert state.p99_size == pytest.approx(2.98)
     assert state.size_histogram == {"1": 1, "2-3": 2}
 

@@ -55,7 +55,7 @@ def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[
     facts = {
         "items": f"{health.num_items:,}, each on J = {health.paths_per_item} paths",
         "paths in use": f"{health.used_paths:,} of K^D = {health.num_nodes}^{health.depth}",
-        "items per path": f"mean {health.mean_size:.1f}, median {health.median_size:g}, p99 {health.p99_size:g}",
+        "items per path": f"mean {health.mean_size:.1f}, of an average item's path {health.item_mean_size:.1f}, median {health.median_size:g}, p99 {health.p99_size:g}",
         "fullest path": f"{health.top_size:,} items",
         "distinct paths per item": f"{health.distinct_paths:.2f}",
         "unreachable items": f"{health.unreachable_items:,}",
@@ -87,6 +87,6 @@ def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[
             ]
             for number, step in enumerate(steps, start=1)
         ]
-        columns = ["M-step", "objective", "paths in use", "mean size", "top size", "paths kept"]
+        columns = ["M-step", "objective", "paths in use", "item's path size", "top size", "paths kept"]
         parts.append(table("M-steps", columns, rows))
     return parts

@@ -26,6 +26,8 @@ class IndexHealth:
     """Paths that hold at least one item."""
     mean_size: float
     """Items per path in use."""
+    item_mean_size: float
+    """Items on the path of an average item, sum |c|^2 / sum |c|: what `path_size` asks for."""
     median_size: float
     p99_size: float
     top_size: int
@@ -48,7 +50,7 @@ class IndexHealth:
     def __repr__(self) -> str:
         return (
             f"IndexHealth({self.num_items:,} items on {self.used_paths:,} paths, "
-            f"size mean {self.mean_size:.1f}, top {self.top_size:,})"
+            f"an average item's path has {self.item_mean_size:.1f}, the top {self.top_size:,})"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,7 +61,7 @@ class IndexHealth:
         """The figures that change from one M-step to the next, for a log line."""
         return {
             "used_paths": self.used_paths,
-            "mean_size": self.mean_size,
+            "item_mean_size": self.item_mean_size,
             "top_size": self.top_size,
             "entropy_share": min(self.entropy_share),
             "dead_nodes": sum(self.dead_nodes),
@@ -87,6 +89,7 @@ def health(paths: ArrayLike, num_nodes: int, depth: int, previous: ArrayLike | N
         depth=depth,
         used_paths=len(used),
         mean_size=float(sizes.mean()) if len(used) else 0.0,
+        item_mean_size=item_mean_size(sizes),
         median_size=float(np.median(sizes)) if len(used) else 0.0,
         p99_size=float(np.percentile(sizes, 99)) if len(used) else 0.0,
         top_size=int(sizes.max(initial=0)),
@@ -98,6 +101,11 @@ def health(paths: ArrayLike, num_nodes: int, depth: int, previous: ArrayLike | N
         unreachable_items=int(np.sum(ordered[:, -1] < 0)),
         overlap=None if previous is None else _overlap(paths, path_array("previous", previous, len(paths), low=-1)),
     )
+
+
+def item_mean_size(sizes: NDArray[np.int64]) -> float:
+    """The size of the path that an item lies on, averaged over items and their paths: sum |c|^2 / sum |c|."""
+    return float(np.sum(sizes.astype(np.float64) ** 2) / sizes.sum()) if len(sizes) else 0.0
 
 
 def _entropy(counts: NDArray[np.integer]) -> float:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from pathdex.index.checks import Codes, check_number, check_whole
 from pathdex.index.coordinate_descent import Problem
+from pathdex.index.health import item_mean_size
 
 MAX_TRIALS = 24
 """Where a search gives up; from the last round's penalty it takes one to three trials, from none about six."""
@@ -33,7 +34,7 @@ class FoundPenalty:
     paths: Codes
     """(item, path)"""
     path_size: float
-    """The mean number of items per path in use that was reached."""
+    """The number of items on the path of an average item that was reached."""
     reached: bool
     """Whether `path_size` is within the tolerance; if not, this is the nearest that was found."""
     trials: int
@@ -53,7 +54,7 @@ def penalty_for_path_size(
     tolerance: float = 0.1,
     seed: int = 0,
 ) -> FoundPenalty:
-    """Find the penalty for which V * J / (paths in use) is `path_size`, within the share `tolerance` of it.
+    """Find the penalty for which the path of an average item holds `path_size` items, within the share `tolerance` of it.
 
     `start` is where to begin, best the penalty of the last round. The paths are exactly those of `assign_paths` with
     the penalty found. Where no penalty can reach the size (without any, paths are smaller already; or the scored paths
@@ -73,15 +74,15 @@ def penalty_for_path_size(
     def solve(penalty: float, iterations: int) -> Codes:
         return problem.solve(penalty, degree, iterations)
 
-    search = _Search(lambda penalty: _mean_size(solve(penalty, few)), wanted, tolerance, slope=degree - 1)
+    search = _Search(lambda penalty: _size(solve(penalty, few)), wanted, tolerance, slope=degree - 1)
     penalty = search.run(start)
     paths = solve(penalty, iterations)
-    reached = abs(_mean_size(paths) - wanted) <= tolerance * wanted
-    return FoundPenalty(penalty, paths, _mean_size(paths), reached, search.trials)
+    reached = abs(_size(paths) - wanted) <= tolerance * wanted
+    return FoundPenalty(penalty, paths, _size(paths), reached, search.trials)
 
 
-def _mean_size(paths: Codes) -> float:
-    return paths.size / len(np.unique(paths))
+def _size(paths: Codes) -> float:
+    return item_mean_size(np.unique(paths, return_counts=True)[1])
 
 
 def _first_guess(problem: Problem, wanted: float, degree: float) -> float:

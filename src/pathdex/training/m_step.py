@@ -14,9 +14,6 @@ from pathdex.index.health import health
 from pathdex.index.penalty import penalty_for_path_size
 from pathdex.index.scores import ScoreTable
 
-_WATCHED = ("used_paths", "mean_size", "top_size", "entropy_share", "overlap")
-"""The parts of the index's health that the log keeps of every M-step."""
-
 
 @dataclass(frozen=True)
 class MStep:
@@ -38,7 +35,7 @@ def m_step(
 ) -> MStep:
     """Maximise sum_v N_v log(sum_j s[v, pi_j(v)]) - alpha sum_c f(|c|) over the paths (Algorithm 2).
 
-    Differs from the paper: alpha is searched for so that paths have `path_size` items on average, unless
+    Differs from the paper: alpha is searched for so that the path of an average item holds `path_size` items, unless
     `config.penalty` fixes it.
     """
     assert config.num_nodes is not None
@@ -58,5 +55,5 @@ def m_step(
     objective = assignment_objective(
         table.codes, table.scores, counts, new, penalty=penalty, penalty_degree=config.penalty_degree
     )
-    state = health(new, config.num_nodes, config.depth, previous=paths).to_dict()
-    return MStep(new, penalty, {"objective": objective, "penalty": penalty, **{name: state[name] for name in _WATCHED}})
+    state = health(new, config.num_nodes, config.depth, previous=paths)
+    return MStep(new, penalty, {"objective": objective, "penalty": penalty, **state.summary()})

@@ -117,7 +117,7 @@ def describe_record(record: dict[str, Any]) -> str:
     return f"{record['phase']} {record['number']}  {show_figures(shown)}  {record['seconds']:.1f} s"
 
 
-_SHOWN = ("softmax", "structure", "valid_loss", "used_paths", "mean_size", "top_size", "overlap", "penalty")
+_SHOWN = ("softmax", "structure", "valid_loss", "used_paths", "item_mean_size", "top_size", "overlap", "penalty")
 
 
 def show_figures(figures: dict[str, Any]) -> str:
