@@ -294,7 +294,8 @@ def set_threads(threads: int | None) -> None:
     """Use that many threads in torch and in compiled code; None leaves both at their defaults (all cores)."""
     if threads is not None:
         torch.set_num_threads(threads)
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+        numba.set_num_threads(min(threads, most))
 
 
 def _shape(data: Interactions) -> list[int]:
