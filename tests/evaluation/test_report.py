@@ -49,6 +49,16 @@ def test_shares_are_percent_with_two_digits(evaluation: Evaluation) -> None:
     assert row.startswith("short at most 4 4 50.00 66.67 55.56 ± 29.40")
 
 
+def test_a_narrow_table_leaves_out_its_last_columns(evaluation: Evaluation) -> None:
+    narrow = [column.header for column in report.evaluation_table(evaluation, 100).columns]
+    least = [column.header for column in report.evaluation_table(evaluation, 1).columns]
+    whole = [column.header for column in report.evaluation_table(evaluation).columns]
+    assert whole == [column.header for column in report.evaluation_table(evaluation, 1000).columns]
+    assert narrow == whole[: len(narrow)]
+    assert least == ["method", "setting", "candidates", "precision", "recall", "F"]
+    assert len(least) < len(narrow) < len(whole)
+
+
 def test_markdown_holds_the_same_cells(evaluation: Evaluation) -> None:
     text = report.evaluation_markdown(evaluation)
     assert "**seen items removed**" in text

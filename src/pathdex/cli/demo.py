@@ -94,7 +94,8 @@ def _evaluate(model: DeepRetrieval, split: Split) -> None:
     settings = retrieval_settings(N)
     methods = comparison_methods(model, split.train, settings=settings)
     result = evaluate(methods, split.test, n=N, item_counts=split.train.item_counts())
-    out().print(evaluation_table(result))
+    console = out()
+    console.print(evaluation_table(result, console.width))
 
 
 def _recovery(model: DeepRetrieval, catalogue: PlantedCatalogue) -> None:

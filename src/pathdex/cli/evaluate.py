@@ -58,7 +58,7 @@ def evaluate(
             asked, queries, n=n, item_counts=counts, progress=lambda _, done, total: progress(done, total)
         )
     console = out()
-    console.print(evaluation_table(result))
+    console.print(evaluation_table(result, console.width))
     if json_file is not None:
         result.to_json(json_file)
     if DeepRetrieval.name not in names:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 from rich import box
+from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from pathdex.evaluation.decomposition import POPULARITY_BUCKETS, Decomposition, Loss, bucket_name
@@ -15,11 +17,21 @@ T = TypeVar("T", bound=Result | Loss)
 Columns: TypeAlias = Sequence[tuple[str, Callable[[T], str]]]
 """Headings, and how a row fills its cell."""
 _TEXT = ("method", "setting")
+_LEAST_COLUMNS = 6
+"""Method, setting, candidates, precision, recall, F."""
 
 
-def evaluation_table(evaluation: Evaluation) -> Table:
-    """A block of rows for seen items removed and one for seen items kept; ± is the standard error of F."""
-    return _rich(_evaluation_title(evaluation), _RESULT_COLUMNS, evaluation.results)
+def evaluation_table(evaluation: Evaluation, width: int | None = None) -> Table:
+    """A block of rows for seen items removed and one for seen items kept; ± is the standard error of F.
+
+    Columns that `width` has no room for are left out, the last first; all are in the JSON.
+    """
+    columns = list(_RESULT_COLUMNS)
+    table = _rich(_evaluation_title(evaluation), columns, evaluation.results)
+    while width is not None and len(columns) > _LEAST_COLUMNS and _width(table) > width:
+        columns.pop()
+        table = _rich(_evaluation_title(evaluation), columns, evaluation.results)
+    return table
 
 
 def evaluation_markdown(evaluation: Evaluation) -> str:
@@ -113,6 +125,11 @@ def _blocks(rows: Sequence[T], columns: Columns[T]) -> list[tuple[str, list[list
         (words, [[cell(row) for _, cell in columns] for row in rows if row.filter_seen is removed])
         for removed, words in ((True, "seen items removed"), (False, "seen items kept"))
     ]
+
+
+def _width(table: Table) -> int:
+    console = Console(width=1000)
+    return Measurement.get(console, console.options, table).maximum
 
 
 def _rich(title: str, columns: Columns[T], rows: Sequence[T]) -> Table:
