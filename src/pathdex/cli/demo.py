@@ -82,8 +82,8 @@ def demo(
 
 
 def _example(catalogue: PlantedCatalogue) -> str:
-    shared = next(item for item in catalogue.paths if len(catalogue.interests(item)) == 2)
-    return f"{shared!r}, which is in {' and in '.join(catalogue.interests(shared))}"
+    most_shared = max(catalogue.paths, key=lambda item: len(catalogue.interests(item)))
+    return f"{most_shared!r}, which is in {' and in '.join(catalogue.interests(most_shared))}"
 
 
 def _evaluate(model: DeepRetrieval, split: Split) -> None:

@@ -1,0 +1,54 @@
+"""`pathdex demo`, on a smaller shop than the real one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pathdex as package
+from pathdex.cli import demo
+from tests.cli.conftest import Pathdex, files_under
+
+QUICK: dict[str, Any] = {
+    "num_nodes": 4, "depth": 2, "paths_per_item": 2, "embedding_dim": 8, "structure_hidden": 8, "epochs": 1,
+    "rounds": 1, "candidate_paths": 8, "score_beam": 8, "threads": 1,
+}  # fmt: skip
+
+
+def test_it_tells_the_whole_story(pathdex: Pathdex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "SETTINGS", QUICK)
+    folder = tmp_path / "demo"
+    outcome = pathdex("demo", "--users", 200, "--items", 240, "--seed", 1, "--out", folder)
+    text = outcome.stdout
+    for words in (
+        "'dark chocolate', which is in food and in gifts",
+        "deep-retrieval",
+        "brute-force",
+        "item-cf",
+        "popularity",
+        "paths in use",
+        "items on paths of their own interest",
+        "items of two interests on paths of both",
+        "p(path | history)",
+    ):
+        assert words in text
+    assert text.count("\nAfter ") == demo.SHOWN_USERS
+    assert "encoder 1  softmax" in outcome.stderr
+    assert "\x1b" not in outcome.stderr + text
+    assert isinstance(package.load(folder), package.DeepRetrieval)
+
+
+def test_the_settings_are_a_valid_configuration() -> None:
+    package.DeepRetrieval(**demo.SETTINGS)
+
+
+def test_an_existing_folder_is_refused_before_the_work(pathdex: Pathdex, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("keep")
+    assert "exists; choose another folder" in pathdex("demo", "--out", tmp_path, fails=1).stderr
+    assert files_under(tmp_path) == {"mine": b"keep"}
+
+
+def test_sizes_out_of_range_are_refused(pathdex: Pathdex) -> None:
+    assert "items=3: must be a whole number of at least" in pathdex("demo", "--items", 3, fails=1).stderr

@@ -1,0 +1,64 @@
+"""Every hyper-parameter is a flag."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from pathdex.cli.parameters import flags
+from pathdex.config import Config
+from tests.cli.conftest import TINY, Pathdex
+
+FIELDS = {spec.name: spec for spec in dataclasses.fields(Config)}
+
+
+def test_there_is_one_flag_per_field_with_its_help_and_default() -> None:
+    made = {flag.name: flag for flag in flags()}
+    assert list(made) == list(FIELDS)
+    for name, flag in made.items():
+        option = flag.annotation.__metadata__[0]
+        assert option.help.startswith(FIELDS[name].metadata["help"])
+        assert flag.default is None
+        if FIELDS[name].default is not None:
+            assert f"default {str(FIELDS[name].default).lower()}" in option.help
+
+
+def test_switches_have_a_second_name(pathdex: Pathdex) -> None:
+    text = pathdex("train", "--help").stdout
+    assert "--shared-items" in text
+    assert "--no-shared-items" in text
+
+
+def test_the_help_names_every_flag_in_full(pathdex: Pathdex) -> None:
+    text = pathdex("train", "--help").stdout
+    assert [name for name in FIELDS if f"--{name.replace('_', '-')} " not in text] == []
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> Path:
+    file = tmp_path / "mine.toml"
+    file.write_text('epochs = 3\nrounds = 5\npreset = "default"\n')
+    return file
+
+
+def test_flags_win_over_the_file_and_the_file_over_the_preset(
+    pathdex: Pathdex, planted: Path, config_file: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    tiny = [*TINY, "--epochs", 1, "--rounds", 0, "--no-shared-items"]
+    pathdex("train", planted, "--out", run, "--preset", "small", "--config", config_file, *tiny)
+    kept = json.loads((run / "run.json").read_text())["config"]
+    assert (kept["epochs"], kept["rounds"], kept["shared_items"]) == (1, 0, False)
+    assert kept["num_nodes"] == 4
+
+
+def test_what_no_flag_names_comes_from_the_file_and_then_the_preset(
+    pathdex: Pathdex, planted: Path, config_file: Path, tmp_path: Path
+) -> None:
+    asked = ["train", planted, "--out", tmp_path / "run", "--preset", "small", "--config", config_file]
+    text = pathdex(*asked, "--beam-size", 0, "--depth", 99, fails=1).stderr
+    assert "2 problems in the configuration" in text
+    assert not (tmp_path / "run").exists()

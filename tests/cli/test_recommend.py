@@ -1,0 +1,173 @@
+"""`pathdex recommend`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import pathdex as package
+from tests.cli.conftest import Pathdex, files_under
+
+
+def items_of(text: str) -> list[str]:
+    """The second column of the table of items."""
+    rows = [line.split() for line in text.splitlines()]
+    return [row[1] for row in rows if len(row) == 3 and row[0].isdecimal()]
+
+
+def test_one_history_gives_what_the_library_gives(pathdex: Pathdex, run: Path) -> None:
+    text = pathdex("recommend", run, "--history", "1,2,3", "--n", 4).stdout
+    expected = package.load(run).recommend(["1", "2", "3"], 4)
+    assert items_of(text) == [str(one.id) for one in expected]
+    assert not {"1", "2", "3"} & set(items_of(text))
+
+
+def test_filters(pathdex: Pathdex, run: Path) -> None:
+    best = items_of(pathdex("recommend", run, "--history", "1,2", "--n", 3).stdout)
+    denied = pathdex("recommend", run, "--history", "1,2", "--n", 3, "--deny", best[0]).stdout
+    assert best[0] not in items_of(denied)
+    allowed = pathdex("recommend", run, "--history", "1,2", "--n", 3, "--allow", "1,7,9", "--candidates", 40).stdout
+    assert set(items_of(allowed)) == {"7", "9"}
+    kept = pathdex("recommend", run, "--history", "1,2", "--allow", "1,7,9", "--keep-seen", "--beam", 16).stdout
+    assert set(items_of(kept)) == {"1", "7", "9"}
+
+
+def test_explain_shows_the_paths(pathdex: Pathdex, run: Path) -> None:
+    text = pathdex("recommend", run, "--history", "1,2", "--n", 2, "--explain").stdout
+    assert text.count("  path (") == 2 * 2
+    assert "beam rank" in text
+
+
+def test_unknown_items_are_left_out_with_a_warning(pathdex: Pathdex, run: Path) -> None:
+    outcome = pathdex("recommend", run, "--history", "1,nothing", "--n", 2)
+    assert outcome.stderr == "Warning: 1 history items are not in the catalogue and were left out\n"
+    assert len(items_of(outcome.stdout)) == 2
+
+
+def test_a_history_of_unknown_items_only_is_an_error(pathdex: Pathdex, run: Path) -> None:
+    text = pathdex("recommend", run, "--history", "x,y", fails=1).stderr
+    assert "history 0 ('x', 'y') has no item that the catalogue of 40 items holds" in text
+
+
+@pytest.fixture
+def histories(tmp_path: Path) -> Path:
+    file = tmp_path / "users.csv"
+    file.write_text("who,item_id,timestamp\nann,3,2\nann,1,1\nbob,999,1\ncat,5,1\ncat,998,2\n")
+    return file
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_a_file_of_users(pathdex: Pathdex, run: Path, histories: Path, tmp_path: Path, ending: str) -> None:
+    target = tmp_path / f"recs.{ending}"
+    asked = ["recommend", run, "--input", histories, "--output", target, "--user", "who", "--n", 3]
+    text = pathdex(*asked, "--candidates", 20).stdout
+    readers = {"parquet": pl.read_parquet, "csv": pl.read_csv, "jsonl": pl.read_ndjson}
+    frame = readers[ending](target)
+    assert frame.columns == ["user", "rank", "item", "score"]
+    assert frame["user"].to_list() == ["ann"] * 3 + ["cat"] * 3
+    assert frame["rank"].to_list() == [1, 2, 3] * 2
+    model = package.load(run)
+    assert frame["item"].to_list() == [
+        one.id for history in ([1, 3], [5]) for one in model.recommend(history, 3, candidates=20)
+    ]
+    assert f"{target}: 6 recommendations for 2 users" in text
+    assert "2 items of the histories are not in the catalogue and were left out" in text
+    assert "1 users were skipped: none of their items is in the catalogue" in text
+
+
+def test_an_existing_output_is_left_alone(pathdex: Pathdex, run: Path, histories: Path, tmp_path: Path) -> None:
+    target = tmp_path / "recs.csv"
+    target.write_text("mine")
+    before = files_under(tmp_path)
+    asked = ["recommend", run, "--input", histories, "--output", target, "--user", "who", "--n", 3]
+    text = pathdex(*asked, fails=1).stderr
+    assert text == f"Error: {target} exists; choose another file, or replace it with --overwrite (overwrite=True)\n"
+    assert files_under(tmp_path) == before
+    pathdex(*asked, "--overwrite")
+    assert pl.read_csv(target).height == 6
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "pass either --history, or both --input and --output"),
+        (["--history", "1", "--input", "x.csv"], "pass either --history, or both --input and --output"),
+        (["--input", "x.csv"], "pass either --history, or both --input and --output"),
+        (["--input", "x.csv", "--output", "y.csv", "--explain"], "--explain is for one history"),
+        (["--input", "x.csv", "--output", "y.txt"], "the ending '.txt' is not known; write to .parquet, .csv, .jsonl"),
+        (["--input", "nowhere.csv", "--output", "y.csv"], "nowhere.csv does not exist"),
+        (["--history", "1", "--n", 0], "n=0: must be"),
+        (["--history", "1", "--beam", 0], "beam=0: must be"),
+        (["--history", "1", "--n", 5, "--candidates", 2], "candidates=2: must be at least n=5"),
+        (["--history", ","], "--history ',': must name at least one"),
+    ],
+)
+def test_bad_options(
+    pathdex: Pathdex, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[Any], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert message in pathdex("recommend", run, *flags, fails=1).stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bundle_of_any_estimator(pathdex: Pathdex, planted: Path, tmp_path: Path) -> None:
+    saved = package.Popularity().fit(package.read(planted)).save(tmp_path / "popular")
+    assert len(items_of(pathdex("recommend", saved, "--history", "1", "--n", 3).stdout)) == 3
+    text = pathdex("recommend", saved, "--history", "1", "--beam", 3, fails=1).stderr
+    assert "beam=3: popularity takes no such option" in text
+    text = pathdex("recommend", saved, "--history", "1", "--explain", fails=1).stderr
+    assert "a popularity model has no paths; pass a deep-retrieval model" in text
+
+
+def test_an_unfinished_run_says_how_to_finish_it(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "unfinished"
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns("bundle"))
+    text = pathdex("recommend", copy, "--history", "1", fails=1).stderr
+    assert text == f"Error: {copy} is not finished; continue it with: pathdex train --out {copy} --resume\n"
+
+
+class TestDamagedBundles:
+    """Each is one clear error, and stays as it is."""
+
+    @pytest.fixture
+    def bundle(self, run: Path, tmp_path: Path) -> Path:
+        return Path(shutil.copytree(run / "bundle", tmp_path / "bundle"))
+
+    def refused(self, pathdex: Pathdex, bundle: Path) -> str:
+        before = files_under(bundle)
+        text = pathdex("recommend", bundle, "--history", "1", fails=1).stderr
+        assert files_under(bundle) == before
+        return text
+
+    def test_truncated(self, pathdex: Pathdex, bundle: Path) -> None:
+        file = bundle / "weights.safetensors"
+        file.write_bytes(file.read_bytes()[:-10])
+        assert "is damaged: weights.safetensors has" in self.refused(pathdex, bundle)
+
+    def test_wrong_checksum(self, pathdex: Pathdex, bundle: Path) -> None:
+        file = bundle / "paths.npy"
+        content = bytearray(file.read_bytes())
+        content[-1] ^= 1
+        file.write_bytes(content)
+        assert "is damaged: the checksum of paths.npy is wrong" in self.refused(pathdex, bundle)
+
+    def test_newer_schema(self, pathdex: Pathdex, bundle: Path) -> None:
+        file = bundle / "manifest.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "schema": 99}))
+        assert "has schema 99, newer than this Pathdex reads" in self.refused(pathdex, bundle)
+
+    def test_damaged_manifest(self, pathdex: Pathdex, bundle: Path) -> None:
+        (bundle / "manifest.json").write_text("{")
+        assert "is damaged" in self.refused(pathdex, bundle)
+
+    def test_a_missing_file(self, pathdex: Pathdex, bundle: Path) -> None:
+        (bundle / "counts.npy").unlink()
+        assert "is incomplete: counts.npy is missing" in self.refused(pathdex, bundle)
+
+    def test_not_a_bundle(self, pathdex: Pathdex, tmp_path: Path) -> None:
+        assert "is not a Pathdex bundle" in self.refused(pathdex, tmp_path)

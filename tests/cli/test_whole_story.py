@@ -1,0 +1,86 @@
+"""A run that is killed in the middle, in a process of its own, and goes on to the result it would have had."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.cli.conftest import TINY, Pathdex, files_under
+
+COMMAND = "from pathdex.cli import main; main()"
+DIES = """
+import os, signal
+from pathdex.training import progress, trainer
+
+trainer.CHECKPOINT_SECONDS = 0.0
+steps = 0
+
+def stepped(self, *_):
+    global steps
+    steps += 1
+    if steps == {steps}:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+progress.JsonLines.stepped = stepped
+"""
+"""Keeps a checkpoint of every step, and ends the process after some steps as `kill -9` does."""
+
+
+def process(*arguments: Any, before: str = "", code: int = 0) -> str:
+    """`pathdex ARGUMENTS` in a process of its own."""
+    command = [sys.executable, "-c", before + COMMAND, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def whole(pathdex: Pathdex, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing disturbed, beside its data, `rows.parquet`."""
+    folder = tmp_path_factory.mktemp("story")
+    pathdex("data", "generate", folder / "rows.parquet", "--users", 60, "--items", 40, "--interactions", 800)
+    pathdex("train", folder / "rows.parquet", "--out", folder / "whole", *TINY)
+    return folder / "whole"
+
+
+def killed(whole: Path, steps: int) -> Path:
+    """A run like `whole` that died after so many steps."""
+    run = whole.with_name(f"killed-{steps}")
+    before = DIES.format(steps=steps)
+    process("train", whole.with_name("rows.parquet"), "--out", run, *TINY, before=before, code=-signal.SIGKILL)
+    assert not (run / "bundle").exists()
+    return run
+
+
+def figures(run: Path) -> list[dict[str, Any]]:
+    """The log without the times, which differ from run to run."""
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
+
+
+def test_a_run_killed_in_the_encoder_goes_on_to_the_same_bundle(whole: Path) -> None:
+    run = killed(whole, 9)
+    # The data is not needed any more.
+    assert f"Evaluate it with: pathdex evaluate {run}" in process("train", "--out", run, "--resume")
+    assert files_under(run / "bundle") == files_under(whole / "bundle")
+    assert figures(run) == figures(whole)
+
+
+def test_a_run_killed_in_the_structure_goes_on_and_is_used(pathdex: Pathdex, whole: Path, tmp_path: Path) -> None:
+    run = killed(whole, 18)
+    pathdex("train", "--out", run, "--resume")
+    assert files_under(run / "bundle") == files_under(whole / "bundle")
+    assert figures(run) == figures(whole)
+    pathdex("evaluate", run, "--n", 3, "--candidates", "5,20", "--json", tmp_path / "figures.json")
+    assert len(json.loads((tmp_path / "figures.json").read_text())["results"]) == 2 * 5
+    rows = whole.with_name("rows.parquet")
+    pathdex("recommend", run, "--input", rows, "--output", tmp_path / "recs.parquet", "--n", 4)
+    assert pl.read_parquet(tmp_path / "recs.parquet").height == 60 * 4
+    assert "paths in use" in pathdex("inspect", run).stdout
