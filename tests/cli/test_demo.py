@@ -20,7 +20,7 @@ QUICK: dict[str, Any] = {
 def test_it_tells_the_whole_story(pathdex: Pathdex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "SETTINGS", QUICK)
     folder = tmp_path / "demo"
-    outcome = pathdex("demo", "--users", 200, "--items", 240, "--seed", 1, "--out", folder)
+    outcome = pathdex("demo", "--users", 200, "--items", 400, "--seed", 1, "--out", folder)
     text = outcome.stdout
     for words in (
         "'dark chocolate', which is in food and in gifts",

@@ -1,0 +1,55 @@
+"""The picture of an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pathdex.errors import MissingExtraError, StorageError
+from pathdex.evaluation import plots
+from pathdex.evaluation.plots import m_step_records, plot_index
+from pathdex.index.health import health
+from pathdex.system import Feature
+
+HEALTH = health(np.array([[0, 3], [1, 3], [2, 3]]), 2, 2)
+RECORDS = [
+    {"phase": "encoder", "number": 1, "softmax": 2.0},
+    {"phase": "structure", "number": 1, "objective": 1.0, "overlap": None},
+    {"phase": "structure", "number": 2, "objective": 2.0, "overlap": 0.5},
+    {"phase": "structure", "number": 3, "structure": 1.0},
+]
+
+
+def test_only_m_steps_have_an_objective() -> None:
+    assert [record["number"] for record in m_step_records(RECORDS)] == [1, 2]
+
+
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_the_ending_decides_the_kind(tmp_path: Path, ending: str, start: bytes) -> None:
+    assert plot_index(HEALTH, RECORDS, tmp_path / f"index.{ending}").read_bytes().startswith(start)
+
+
+def test_an_index_without_m_steps_can_be_drawn(tmp_path: Path) -> None:
+    assert plot_index(HEALTH, [], tmp_path / "index.svg").exists()
+
+
+def test_the_figures_are_in_the_picture(tmp_path: Path) -> None:
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        text = plot_index(HEALTH, RECORDS, tmp_path / "index.svg").read_text()
+    for words in ("3 items on 4 paths, J = 2, K = 2, D = 2", "mean 1.5, top 3", "Overlap between M-steps", "0 dead"):
+        assert words in text
+
+
+def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"the ending '.bmp' is not known; write to .png, .pdf, .svg$"):
+        plot_index(HEALTH, RECORDS, tmp_path / "index.bmp")
+
+
+def test_matplotlib_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "PLOTTING", Feature("drawing figures", "no_such_package", "plot"))
+    with pytest.raises(MissingExtraError, match=r"pip install 'pathdex\[plot\]'$"):
+        plot_index(HEALTH, RECORDS, tmp_path / "index.png")
