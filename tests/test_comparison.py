@@ -58,5 +58,5 @@ def test_an_unknown_method_is_refused(model: DeepRetrieval, split: Split) -> Non
 def test_the_held_out_queries_are_test_or_valid(split: Split) -> None:
     assert held_out_queries(split, "test") is split.test
     assert held_out_queries(split, "valid") is split.valid
-    with pytest.raises(QueryError, match="^on='all': must be test or valid$"):
+    with pytest.raises(QueryError, match=r"^on='all': must be test or valid$"):
         held_out_queries(split, "all")

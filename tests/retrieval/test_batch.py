@@ -75,7 +75,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(model: Popularity, tm
     with pytest.raises(QueryError, match=r"the ending '.xml' is not known; write to .parquet, .csv, .jsonl, .ndjson$"):
         recommend_file(model, data, tmp_path / "r.xml")
     (tmp_path / "r.csv").mkdir()
-    with pytest.raises(StorageError, match="is a folder; name a file in it$"):
+    with pytest.raises(StorageError, match=r"is a folder; name a file in it$"):
         recommend_file(model, data, tmp_path / "r.csv", overwrite=True)
 
 

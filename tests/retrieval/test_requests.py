@@ -48,14 +48,8 @@ def test_a_request_is_read_split_and_remembered(rows: Path) -> None:
 
 
 def test_the_seed_draws_the_held_out_users(rows: Path) -> None:
-    drawn = [
-        tuple(
-            check_request(Given(rows, split={"test_users": 3}, options={"seed": seed}))
-            .prepare()
-            .test.users.ids(range(3))
-        )
-        for seed in (1, 1, 2)
-    ]
+    given = [Given(rows, split={"test_users": 3}, options={"seed": seed}) for seed in (1, 1, 2)]
+    drawn = [check_request(one).prepare().test.users.ids(range(3)) for one in given]
     assert drawn[0] == drawn[1]
     assert drawn[0] != drawn[2]
 
