@@ -20,17 +20,14 @@ import os, signal
 from pathdex.training import progress, trainer
 
 trainer.CHECKPOINT_SECONDS = 0.0
-steps = 0
 
-def stepped(self, *_):
-    global steps
-    steps += 1
-    if steps == {steps}:
+def stepped(self, phase, number, of, done, total, losses):
+    if (phase, number, done) == {moment}:
         os.kill(os.getpid(), signal.SIGKILL)
 
 progress.JsonLines.stepped = stepped
 """
-"""Keeps a checkpoint of every step, and ends the process after some steps as `kill -9` does."""
+"""Keeps a checkpoint of every step, and ends the process after one of them as `kill -9` does."""
 
 
 def process(*arguments: Any, before: str = "", code: int = 0) -> str:
@@ -50,10 +47,10 @@ def whole(pathdex: Pathdex, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "whole"
 
 
-def killed(whole: Path, steps: int) -> Path:
-    """A run like `whole` that died after so many steps."""
-    run = whole.with_name(f"killed-{steps}")
-    before = DIES.format(steps=steps)
+def killed(whole: Path, phase: str, number: int, step: int) -> Path:
+    """A run like `whole` that died after a step of the epoch `number` of a phase."""
+    run = whole.with_name(f"killed-in-{phase}")
+    before = DIES.format(moment=(phase, number, step))
     process("train", whole.with_name("rows.parquet"), "--out", run, *TINY, before=before, code=-signal.SIGKILL)
     assert not (run / "bundle").exists()
     return run
@@ -66,7 +63,7 @@ def figures(run: Path) -> list[dict[str, Any]]:
 
 
 def test_a_run_killed_in_the_encoder_goes_on_to_the_same_bundle(whole: Path) -> None:
-    run = killed(whole, 9)
+    run = killed(whole, "encoder", 2, 3)
     # The data is not needed any more.
     assert f"Evaluate it with: pathdex evaluate {run}" in process("train", "--out", run, "--resume")
     assert files_under(run / "bundle") == files_under(whole / "bundle")
@@ -74,7 +71,7 @@ def test_a_run_killed_in_the_encoder_goes_on_to_the_same_bundle(whole: Path) -> 
 
 
 def test_a_run_killed_in_the_structure_goes_on_and_is_used(pathdex: Pathdex, whole: Path, tmp_path: Path) -> None:
-    run = killed(whole, 18)
+    run = killed(whole, "structure", 2, 1)
     pathdex("train", "--out", run, "--resume")
     assert files_under(run / "bundle") == files_under(whole / "bundle")
     assert figures(run) == figures(whole)

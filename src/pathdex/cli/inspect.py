@@ -55,7 +55,8 @@ def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[
     facts = {
         "items": f"{health.num_items:,}, each on J = {health.paths_per_item} paths",
         "paths in use": f"{health.used_paths:,} of K^D = {health.num_nodes}^{health.depth}",
-        "items per path": f"mean {health.mean_size:.1f}, of an average item's path {health.item_mean_size:.1f}, median {health.median_size:g}, p99 {health.p99_size:g}",
+        "items per path": f"mean {health.mean_size:.1f}, median {health.median_size:g}, p99 {health.p99_size:g}",
+        "path of an average item": f"{health.item_mean_size:.1f} items",
         "fullest path": f"{health.top_size:,} items",
         "distinct paths per item": f"{health.distinct_paths:.2f}",
         "unreachable items": f"{health.unreachable_items:,}",
