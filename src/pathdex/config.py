@@ -65,11 +65,11 @@ class Config:
         choices=("auto", "full", "sampled"),
     )
     negatives: str = _parameter(
-        "mixed",
+        "uniform",
         "where sampled negatives come from; mixed: half uniform, half in-batch",
         choices=("uniform", "popularity", "in-batch", "mixed"),
     )
-    num_negatives: int = _parameter(2000, "negatives shared by a batch", low=1)
+    num_negatives: int = _parameter(1000, "negatives shared by a batch", low=1)
 
     # E-step.
     schedule: str = _parameter(
@@ -77,13 +77,14 @@ class Config:
         "warm: encoder first, then EM on the structure; paper: joint epochs, then the softmax frozen",
         choices=("warm", "paper"),
     )
-    epochs: int = _parameter(16, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
-    rounds: int = _parameter(8, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
+    epochs: int = _parameter(8, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
+    rounds: int = _parameter(4, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
     final_epochs: int = _parameter(2, "epochs of the structure model on the final paths", low=0)
-    batch_size: int = _parameter(4096, "interactions per batch", low=1)
+    batch_size: int = _parameter(1024, "interactions per step of the encoder", low=1)
+    structure_batch_size: int = _parameter(4096, "interactions per step of the structure model alone", low=1)
     learning_rate: float = _parameter(3e-3, "of Adam, encoder", above=0.0)
     item_learning_rate: float = _parameter(
-        0.015,
+        0.03,
         "of Adam, item vectors; higher than the encoder's, since a step moves only the rows it touches",
         above=0.0,
     )
@@ -106,7 +107,9 @@ class Config:
     score_samples: int = _parameter(16, "samples per item whose paths are scored in a round", low=1)
     decay: float = _parameter(0.999, "eta, decay of the streaming scores", above=0.0, high=1.0)
     descent_iterations: int = _parameter(4, "T, iterations of coordinate descent", low=1)
-    path_size: float = _parameter(8.0, "wanted number of items on the path of an average item; finds the penalty", low=1.0)
+    path_size: float = _parameter(
+        8.0, "wanted number of items on the path of an average item; finds the penalty", low=1.0
+    )
     penalty: float | None = _parameter(None, "alpha, fixed; default: found for `path_size`", low=0.0)
     penalty_degree: int = _parameter(4, "degree of the penalty f(|c|) = |c|^degree / degree", low=2, high=8)
 

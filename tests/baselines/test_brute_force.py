@@ -24,6 +24,7 @@ TINY: dict[str, Any] = {
     "num_nodes": 8,
     "batch_size": 64,
     "learning_rate": 0.02,
+    "item_learning_rate": 0.02,
     "threads": 1,
 }
 

@@ -25,11 +25,13 @@ TINY: dict[str, Any] = {
     "structure_hidden": 16,
     "node_dim": 4,
     "batch_size": 64,
+    "structure_batch_size": 64,
     "epochs": 3,
     "rounds": 2,
     "final_epochs": 1,
     "path_size": 4.0,
     "learning_rate": 0.02,
+    "item_learning_rate": 0.02,
 }
 
 

@@ -24,6 +24,7 @@ TINY: dict[str, Any] = {
     "structure_hidden": 16,
     "node_dim": 4,
     "batch_size": 128,
+    "structure_batch_size": 128,
     "epochs": 2,
     "rounds": 2,
     "final_epochs": 1,

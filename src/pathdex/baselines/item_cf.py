@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
@@ -22,6 +22,7 @@ from pathdex.errors import ConfigError, NotFittedError
 from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender, State
 from pathdex.retrieval.ranking import fill_in_order, filter_rows, join_rankings, no_options, offer, row_blocks, top_n_of
 
+T = TypeVar("T", bound=np.generic)
 WEIGHTS = ("binary", "count")
 QUERY_BLOCK = 512
 ITEMS_PER_BLOCK = 4096
@@ -91,10 +92,16 @@ class ItemCF(Recommender):
             found = items != UNKNOWN
             return found.sum(axis=1), items[found], scores[found]
 
+        lengths: list[NDArray[np.int64]] = []
+        items: list[NDArray[np.int32]] = []
+        scores: list[NDArray[np.float32]] = []
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            lengths, items, scores = zip(*pool.map(nearest, _blocks(users_of, items_of)), strict=True)
-        offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
-        return self._similarities(Ragged(np.concatenate(items), offsets), np.concatenate(scores))
+            for count, found, similarity in pool.map(nearest, _blocks(users_of, items_of)):
+                lengths.append(count)
+                items.append(found)
+                scores.append(similarity)
+        offsets = np.concatenate([[0], np.cumsum(_joined(lengths))])
+        return self._similarities(Ragged(_joined(items), offsets), _joined(scores))
 
     def _similarities(self, neighbours: Ragged, scores: NDArray[np.float32]) -> sparse.csr_array:
         shape = (len(neighbours), len(neighbours))
@@ -124,6 +131,13 @@ class ItemCF(Recommender):
 
 def _as_ragged(matrix: sparse.csr_array) -> Ragged:
     return Ragged(matrix.indices.astype(np.int32, copy=False), matrix.indptr.astype(np.int64, copy=False))
+
+
+def _joined(parts: list[NDArray[T]]) -> NDArray[T]:
+    """All parts in one array. The list is emptied, since parts and whole together are what takes the most memory."""
+    joined = np.concatenate(parts)
+    parts.clear()
+    return joined
 
 
 class _Rows(NamedTuple):

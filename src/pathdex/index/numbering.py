@@ -31,8 +31,10 @@ def number_paths(
     total = 0
     candidates = np.full((num_scored, codes.shape[1]), EMPTY, np.int32)
     kept = np.empty(current.shape, np.int32)
-    for i in range(len(order)):
-        v = order[i]
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    for v in range(len(codes)):
+        i = place[v]
         number_of = _with_room(number_of, total + codes.shape[1] + current.shape[1])
         for c in range(codes.shape[1]):
             if scores[v, c] > 0:
@@ -59,10 +61,10 @@ def _number(number_of: Codes, code: int, new: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _with_room(table: Codes, entries: int) -> Codes:
-    """The table, or a larger copy where `entries` would fill more than a quarter of it: probes stay short."""
-    if 4 * entries <= len(table):
+    """The table, or a copy of twice the size where `entries` would fill more than half of it."""
+    if 2 * entries <= len(table):
         return table
-    larger = new_table(4 * entries)
+    larger = new_table(entries)
     for entry in table:
         if entry[0] != EMPTY:
             larger[find_slot(larger, entry[0])] = entry

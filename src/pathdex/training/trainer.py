@@ -136,10 +136,11 @@ class Trainer:
         cursor, config = self.cursor, self.config
         vectors, targets = self._position_vectors(), self.data.sequences.values
         order = self._random().permutation(len(targets))
-        total = -(-len(order) // config.batch_size)
+        size = config.structure_batch_size
+        total = -(-len(order) // size)
         polish = range(phase.epochs - config.final_epochs, phase.epochs)
         for step in range(cursor.step, total):
-            chosen = order[step * config.batch_size : (step + 1) * config.batch_size]
+            chosen = order[step * size : (step + 1) * size]
             done = (cursor.epoch - polish.start + step / total) / max(1, config.final_epochs)
             rate = cosine_rate(done) if cursor.epoch in polish else 1.0
             users = torch.from_numpy(vectors[chosen]).to(self.network.device)
@@ -178,8 +179,8 @@ class Trainer:
             return
         chosen = np.concatenate([places.ravel() for _, places in samples.draw(config.score_samples, random)])
         chosen = random.permutation(chosen)
-        for begin in range(0, len(chosen), config.batch_size):
-            part = chosen[begin : begin + config.batch_size]
+        for begin in range(0, len(chosen), config.structure_batch_size):
+            part = chosen[begin : begin + config.structure_batch_size]
             users = torch.from_numpy(vectors[part]).to(self.network.device)
             self._stream(users, self.data.sequences.values[part].astype(np.int64))
 
@@ -195,7 +196,7 @@ class Trainer:
 
     def _position_vectors(self) -> NDArray[np.float32]:
         if self._vectors is None:
-            self._vectors = position_vectors(self.network, self.data, self.config.batch_size)
+            self._vectors = position_vectors(self.network, self.data, self.config.structure_batch_size)
         return self._vectors
 
     def _random_start(self) -> NDArray[np.int64]:
