@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -62,4 +63,7 @@ app.command("doctor")(command(doctor.doctor))
 
 def main() -> None:
     """The entry point."""
+    # Threads that spin while they wait make training several times slower where the cores are shared. Torch reads this
+    # when it is imported, which the commands do later.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     app()

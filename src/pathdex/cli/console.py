@@ -46,7 +46,7 @@ def _console(*, stderr: bool) -> Console:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Table:
     """A table whose first `left` columns are words and the others figures."""
-    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for place, column in enumerate(columns):
         made.add_column(column, justify="left" if place < left else "right", overflow="fold")
     for row in rows:

@@ -133,10 +133,10 @@ def _width(table: Table) -> int:
 
 
 def _rich(title: str, columns: Columns[T], rows: Sequence[T]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading, _ in columns:
         words = heading in _TEXT
-        table.add_column(heading, justify="left" if words else "right", no_wrap=words)
+        table.add_column(heading, justify="left" if words else "right", no_wrap=words, overflow="fold")
     for block, cells in _blocks(rows, columns):
         table.add_section()
         table.add_row(block, style="bold")
