@@ -72,7 +72,7 @@ def test_a_structure_of_a_thousand_nodes_in_six_layers_is_no_problem():
 
 def test_forms():
     state = health(PATHS, num_nodes=10, depth=2, previous=PATHS)
-    assert repr(state) == "IndexHealth(3 items on 3 paths, size mean 2.0, top 3)"
+    assert repr(state) == "IndexHealth(3 items on 3 paths, an average item's path has 2.3, the top 3)"
     assert json.loads(json.dumps(state.to_dict()))["dead_nodes"] == [8, 8]
     assert state.summary()["overlap"] == 1.0
     assert state.summary()["dead_nodes"] == 16

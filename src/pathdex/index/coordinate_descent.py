@@ -93,34 +93,32 @@ def default_block_size(num_items: int) -> int:
 class Problem:
     """The checked input of an M-step, to be solved for one penalty or several.
 
-    Paths are numbered as they appear, so that |c| is an array over the paths that occur, never over K^D. All arrays but
-    the scores are kept in the order in which items are visited, those without scores last, since a jump in memory costs
-    more than a visit.
+    Paths are numbered, so that |c| is an array over the paths that occur, never over K^D. Rows are laid out in the
+    random order in which items are visited, since a jump in memory costs more than a visit; items without scores come
+    last.
     """
 
     def __init__(
         self, codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, current_paths: ArrayLike, seed: int = 0
     ) -> None:
         random = np.random.default_rng(check_whole("seed", seed, low=0))
-        codes, self.scores, counts, current = _check_table(codes, scores, counts, current_paths)
-        scored = _scored_rows(self.scores)
+        codes, scores, counts, current = _check_table(codes, scores, counts, current_paths)
+        scored = _scored_rows(scores)
         self.order = np.concatenate([random.permutation(np.flatnonzero(scored)), np.flatnonzero(~scored)])
         self.num_scored = int(scored.sum())
         self.counts = counts[self.order]
-        self.path_codes, self.candidates, self.current = number_paths(
-            codes, self.scores, current, self.order, self.num_scored
-        )
+        self.numbered = number_paths(codes, scores, current, self.order, self.num_scored)
 
     def solve(self, penalty: float, degree: float, iterations: int, block_size: int | None = None) -> Codes:
         """Algorithm 2."""
-        paths = self.current.copy()
-        sizes = np.bincount(paths[self.num_scored :].ravel(), minlength=len(self.path_codes)).astype(np.int32)
+        codes, candidates, scores, current = self.numbered
+        paths = current.copy()
+        sizes = np.bincount(paths[self.num_scored :].ravel(), minlength=len(codes)).astype(np.int32)
         _coordinate_descent(
-            self.order[: self.num_scored],
-            self.candidates,
-            self.scores,
+            candidates,
+            scores,
             self.counts,
-            self.current,
+            current,
             paths,
             sizes,
             float(penalty),
@@ -129,13 +127,12 @@ class Problem:
             block_size or default_block_size(len(paths)),
         )
         assigned = np.empty(paths.shape, np.int64)
-        assigned[self.order] = self.path_codes[paths]
+        assigned[self.order] = codes[paths]
         return assigned
 
 
 @njit(cache=True, nogil=True)
 def _coordinate_descent(
-    order: Codes,
     candidates: Numbers,
     scores: Scores,
     counts: Scores,
@@ -147,25 +144,21 @@ def _coordinate_descent(
     iterations: int,
     block_size: int,
 ) -> None:
-    """Algorithm 2 over path numbers: `paths` is pi and `sizes` is |c|, both updated in place.
-
-    Row v of all arrays but `scores` belongs to the item that is visited as number v.
-    """
+    """Algorithm 2 over path numbers: `paths` is pi and `sizes` is |c|, both updated in place."""
     seen = np.empty((block_size, candidates.shape[1]), np.int32)
     chosen = np.empty((block_size, paths.shape[1]), np.int32)
     for t in range(iterations):
-        for start in range(0, len(order), block_size):
-            end = min(start + block_size, len(order))
+        for start in range(0, len(candidates), block_size):
+            end = min(start + block_size, len(candidates))
             if end - start < _WORTH_THREADS:
                 for v in range(start, end):
                     own, new = seen[v - start], chosen[v - start]
                     _sizes_without(candidates[v], paths[v], t > 0, sizes, own)
-                    _choose(candidates[v], scores[order[v]], counts[v], current[v], own, alpha, degree, new)
+                    _choose(candidates[v], scores[v], counts[v], current[v], own, alpha, degree, new)
             else:
                 _choose_in_parallel(
                     start,
                     end,
-                    order,
                     candidates,
                     scores,
                     counts,
@@ -190,7 +183,6 @@ def _coordinate_descent(
 def _choose_in_parallel(
     start: int,
     end: int,
-    order: Codes,
     candidates: Numbers,
     scores: Scores,
     counts: Scores,
@@ -206,7 +198,7 @@ def _choose_in_parallel(
     for v in prange(start, end):
         own, new = seen[v - start], chosen[v - start]
         _sizes_without(candidates[v], paths[v], placed, sizes, own)
-        _choose(candidates[v], scores[order[v]], counts[v], current[v], own, alpha, degree, new)
+        _choose(candidates[v], scores[v], counts[v], current[v], own, alpha, degree, new)
 
 
 @njit(cache=True, nogil=True)

@@ -54,7 +54,7 @@ def penalty_for_path_size(
     tolerance: float = 0.1,
     seed: int = 0,
 ) -> FoundPenalty:
-    """Find the penalty for which the path of an average item holds `path_size` items, within the share `tolerance` of it.
+    """Find the penalty for which the path of an average item holds `path_size` items, but for the share `tolerance`.
 
     `start` is where to begin, best the penalty of the last round. The paths are exactly those of `assign_paths` with
     the penalty found. Where no penalty can reach the size (without any, paths are smaller already; or the scored paths

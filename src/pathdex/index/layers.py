@@ -1,0 +1,154 @@
+"""The layers of the MLP structure model as compiled code: the arithmetic that beams on the CPU share.
+
+K nodes, D layers, H hidden units. A layer's input is a sum, W_x x + sum_l T_l[c_l], so a query brings its D x H sums
+W_x x along and every node chosen adds one row of a table.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+LANES = 16
+"""Rows of nodes are padded to a multiple of this, so that loops over them vectorise without a remainder."""
+
+
+class LayerWeights(NamedTuple):
+    """The weights of all layers, laid out for row-wise access."""
+
+    nodes: Floats
+    """(layer, node, later layer, hidden): what choosing a node adds to the sums of a later layer."""
+    outputs: Floats
+    """(layer, hidden, node), nodes padded with zeros."""
+    bias: Floats
+    """(layer, node), padded."""
+    num_nodes: int
+
+    @classmethod
+    def pack(cls, nodes: Floats, outputs: Floats, bias: Floats) -> LayerWeights:
+        """From nodes (layer, node, later layer, hidden), outputs (layer, node, hidden) and bias (layer, node)."""
+        num_nodes = bias.shape[1]
+        padding = -num_nodes % LANES
+        return cls(
+            np.ascontiguousarray(nodes, np.float32),
+            np.ascontiguousarray(np.pad(outputs.transpose(0, 2, 1), ((0, 0), (0, 0), (0, padding))), np.float32),
+            np.ascontiguousarray(np.pad(bias, ((0, 0), (0, padding))), np.float32),
+            num_nodes,
+        )
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def node_probabilities(
+    sums: Floats,
+    offset: Floats,
+    outputs: Floats,
+    bias: Floats,
+    num_nodes: int,
+    active: NDArray[np.int32],
+    hidden: Floats,
+    bits: NDArray[np.int32],
+    result: Floats,
+) -> None:
+    """softmax(relu(sums + offset) @ outputs + bias) into `result`; `active`, `hidden` and `bits` are scratch."""
+    count = 0
+    for h in range(len(sums)):
+        value = sums[h] + offset[h]
+        hidden[count] = value
+        active[count] = h
+        count += value > 0
+    for k in range(len(result)):
+        result[k] = bias[k]
+    for a in range(count):
+        value = hidden[a]
+        row = outputs[active[a]]
+        for k in range(len(result)):
+            result[k] += value * row[k]
+    exponentiate(result, num_nodes, bits)
+    total = np.float32(0.0)
+    for k in range(num_nodes):
+        total += result[k]
+    scale = np.float32(1.0) / total
+    for k in range(num_nodes):
+        result[k] *= scale
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def exponentiate(values: Floats, count: int, bits: NDArray[np.int32]) -> None:
+    """exp(values - max) in place for the first `count`, to a relative error of 3e-6.
+
+    exp(x) = 2^n 2^f with f in [0, 1): a polynomial for 2^f, and n put into the exponent bits of a float.
+    """
+    top = values[0]
+    for k in range(1, count):
+        top = max(top, values[k])
+    power = bits.view(np.float32)
+    for k in range(count):
+        y = max((values[k] - top) * np.float32(1.44269504), np.float32(-126.0))
+        whole = np.floor(y)
+        f = y - whole
+        bits[k] = (np.int32(whole) + np.int32(127)) << np.int32(23)
+        poly = np.float32(1.8775767e-3)
+        poly = poly * f + np.float32(8.9893397e-3)
+        poly = poly * f + np.float32(5.5826318e-2)
+        poly = poly * f + np.float32(2.4015361e-1)
+        poly = poly * f + np.float32(6.9315308e-1)
+        values[k] = poly * f + np.float32(9.9999994e-1)
+    for k in range(count):
+        values[k] *= power[k]
+
+
+@njit(cache=True, nogil=True)
+def largest(values: Floats, count: int, keep: int, scratch: Floats, chosen: NDArray[np.int64]) -> int:
+    """Write the places of the `keep` largest of the first `count` values to `chosen`, largest first, ties by place.
+
+    Returns how many there are: fewer where fewer values are positive.
+    """
+    for k in range(count):
+        scratch[k] = values[k]
+    cut = _kth_largest(scratch, count, min(keep, count))
+    found, at_cut = 0, 0
+    for k in range(count):
+        if values[k] > cut and values[k] > 0:
+            chosen[found] = k
+            found += 1
+    above = found
+    for k in range(count):
+        if found == keep:
+            break
+        if values[k] == cut and cut > 0:
+            chosen[found] = k
+            found += 1
+            at_cut += 1
+    order = np.argsort(-values[chosen[:above]], kind="mergesort")
+    chosen[:above] = chosen[:above][order]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _kth_largest(values: Floats, count: int, k: int) -> float:
+    """Quickselect; reorders `values`."""
+    low, high, want = 0, count - 1, k - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if want <= j:
+            high = j
+        elif want >= i:
+            low = i
+        else:
+            break
+    return values[want]
