@@ -2,7 +2,12 @@ import itertools
 
 import numpy as np
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from pathdex.index.item_scores import score_item_paths
+from pathdex.index.layers import LayerWeights
+from pathdex.index.paths import encode_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.model.structure import MLPStructure, path_log_probabilities
 from pathdex.training.scoring import ItemSamples, collect_item_scores, score_items, stream_scores
@@ -22,6 +27,29 @@ def test_a_wide_beam_gives_the_exact_sums_over_an_items_samples() -> None:
     found = expected.gather(1, nodes[..., 0] * 3 + nodes[..., 1])
     torch.testing.assert_close(scores, found)
     torch.testing.assert_close(scores, expected.sort(dim=1, descending=True).values)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    nodes=st.integers(2, 20),
+    depth=st.integers(1, 3),
+    samples=st.integers(1, 5),
+    beam=st.integers(1, 12),
+    seed=st.integers(0, 99),
+)
+def test_compiled_scores_agree_with_torch(nodes: int, depth: int, samples: int, beam: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    structure = MLPStructure(4, nodes, depth, 8, 3)
+    users = torch.randn(3, samples, 4)
+    expected_nodes, expected = score_items(structure, users, beam, keep=6)
+    with torch.no_grad():
+        sums = structure.begin(users).numpy()
+    codes, scores = score_item_paths(sums, LayerWeights.pack(*structure.layer_arrays()), beam, 6)
+    number = expected.shape[1]
+    np.testing.assert_allclose(scores[:, :number], expected.numpy(), rtol=2e-4)
+    assert (codes[:, number:] == -1).all()
+    same = codes[:, :number] == encode_paths(expected_nodes.numpy(), nodes)
+    assert same.mean() > 0.9  # all but ties
 
 
 def test_samples_belong_to_their_item_and_are_at_most_as_many_as_asked() -> None:
@@ -51,7 +79,6 @@ def test_collecting_fills_the_rows_of_items_with_samples() -> None:
         most=6,
         generator=np.random.default_rng(0),
         device=torch.device("cpu"),
-        width=8,
     )
     _, scores = score_items(structure, users, beam_size=9, keep=4)
     np.testing.assert_allclose(table.scores[:5], scores.numpy(), rtol=1e-5)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit, prange
-from numpy.typing import NDArray
 
 from pathdex.index.checks import Codes
 from pathdex.index.layers import Floats, LayerWeights, largest, node_probabilities

@@ -151,4 +151,4 @@ def _kth_largest(values: Floats, count: int, k: int) -> float:
             low = i
         else:
             break
-    return values[want]
+    return float(values[want])

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 
@@ -59,6 +61,16 @@ class MLPStructure(nn.Module):
     def node_table(self, layer: int) -> Tensor:
         """(node, later layer, hidden): what choosing a node of this layer adds to the layers after it."""
         return self.inputs[layer](self.nodes[layer]).unflatten(-1, (-1, self.hidden))  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def layer_arrays(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        """For compiled code: the node tables (layer, node, later layer, hidden), outputs (layer, node, hidden) and bias."""
+        nodes = np.zeros((self.depth, self.num_nodes, self.depth, self.hidden), np.float32)
+        for layer in range(self.depth - 1):
+            nodes[layer, :, layer + 1 :] = self.node_table(layer).cpu().numpy()
+        weights = [output.state_dict() for output in self.outputs]
+        outputs, bias = (np.stack([one[name].cpu().numpy() for one in weights]) for name in ("weight", "bias"))
+        return nodes, outputs, bias
 
 
 class RecurrentStructure(nn.Module):

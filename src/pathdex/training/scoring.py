@@ -14,13 +14,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pathdex.index.item_scores import score_item_paths
+from pathdex.index.layers import LayerWeights
 from pathdex.index.paths import encode_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.model.beam import beam_search
-from pathdex.model.structure import LayerNetwork
+from pathdex.model.structure import LayerNetwork, MLPStructure
 
-CHUNK = 1 << 22
-"""Numbers in the largest intermediate tensor."""
+CHUNK, WIDTH = 1 << 23, 512
+"""Numbers in the largest intermediate tensor, at about so many per sample."""
 
 
 class ItemSamples:
@@ -78,17 +80,25 @@ def collect_item_scores(
     most: int,
     generator: np.random.Generator,
     device: torch.device,
-    width: int,
 ) -> None:
-    """Replace the row of every item that has samples by its item-centred scores. `width`: hidden units of a layer."""
+    """Replace the row of every item that has samples by its item-centred scores.
+
+    The MLP runs in compiled code on the CPU, other layer networks in `score_items`.
+    """
+    compiled = LayerWeights.pack(*structure.layer_arrays()) if isinstance(structure, MLPStructure) else None
     for items, chosen in samples.draw(most, generator):
-        chunk = max(1, CHUNK // (chosen.shape[1] * beam_size * width))
+        chunk = max(1, CHUNK // (chosen.shape[1] * (1 if compiled else beam_size) * WIDTH))
         for begin in range(0, len(items), chunk):
             part = slice(begin, begin + chunk)
             users = torch.from_numpy(vectors[chosen[part]]).to(device)
-            nodes, scores = score_items(structure, users, beam_size, table.candidate_paths)
-            codes = encode_paths(nodes.cpu().numpy(), structure.num_nodes)
-            table.set_rows(items[part], codes, scores.cpu().numpy())
+            if compiled is not None:
+                with torch.no_grad():
+                    sums = structure.begin(users).cpu().numpy()
+                codes, scores = score_item_paths(sums, compiled, beam_size, table.candidate_paths)
+            else:
+                nodes, found = score_items(structure, users, beam_size, table.candidate_paths)
+                codes, scores = encode_paths(nodes.cpu().numpy(), structure.num_nodes), found.cpu().numpy()
+            table.set_rows(items[part], codes, scores)
 
 
 def stream_scores(

@@ -174,7 +174,6 @@ class Trainer:
                 most=config.score_samples,
                 generator=random,
                 device=self.network.device,
-                width=config.structure_hidden,
             )
             return
         chosen = np.concatenate([places.ravel() for _, places in samples.draw(config.score_samples, random)])

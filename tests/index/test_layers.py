@@ -1,0 +1,33 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathdex.index.layers import LANES, LayerWeights, exponentiate, largest
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-200, 200, width=32), min_size=1, max_size=40))
+def test_exponentials_are_those_of_numpy(values: list[float]) -> None:
+    got = np.array(values, np.float32)
+    exponentiate(got, len(got), np.empty(len(got), np.int32))
+    exact = np.exp(np.array(values, np.float64) - max(values))
+    np.testing.assert_allclose(got, exact, rtol=1e-4, atol=1e-30)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5]), min_size=1, max_size=60), st.integers(1, 70))
+def test_the_largest_are_those_of_a_stable_sort(values: list[float], keep: int) -> None:
+    array = np.array(values, np.float32)
+    chosen = np.empty(max(keep, len(values)), np.int64)
+    found = largest(array, len(array), keep, np.empty_like(array), chosen)
+    order = [place for place in np.argsort(-array, kind="stable") if array[place] > 0][:keep]
+    assert chosen[:found].tolist() == order
+
+
+def test_nodes_are_padded_with_zeros() -> None:
+    nodes, outputs, bias = np.ones((2, 3, 2, 4)), np.ones((2, 3, 4)), np.ones((2, 3))
+    packed = LayerWeights.pack(nodes, outputs, bias)
+    assert packed.outputs.shape == (2, 4, LANES)
+    assert packed.outputs[:, :, 3:].sum() == 0
+    assert packed.bias[:, :3].sum() == 6
+    assert packed.num_nodes == 3
