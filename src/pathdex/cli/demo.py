@@ -21,9 +21,12 @@ SETTINGS: dict[str, Any] = {
     "structure_hidden": 64,
     "dropout": 0.2,
     "learning_rate": 5e-3,
+    "item_learning_rate": 5e-3,
     "batch_size": 1024,
+    "structure_batch_size": 1024,
+    "path_size": 24,
     "epochs": 8,
-    "rounds": 3,
+    "rounds": 4,
     "final_epochs": 1,
     # Matrices this small gain nothing from a second thread, and lose much where the cores are shared.
     "threads": 1,

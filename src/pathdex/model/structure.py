@@ -64,7 +64,7 @@ class MLPStructure(nn.Module):
 
     @torch.no_grad()
     def layer_arrays(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """For compiled code: the node tables (layer, node, later layer, hidden), outputs (layer, node, hidden) and bias."""
+        """For compiled code: node tables (layer, node, later layer, hidden), outputs (layer, node, hidden) and bias."""
         nodes = np.zeros((self.depth, self.num_nodes, self.depth, self.hidden), np.float32)
         for layer in range(self.depth - 1):
             nodes[layer, :, layer + 1 :] = self.node_table(layer).cpu().numpy()
