@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import pathdex as package
 from pathdex.cli import demo
-from tests.cli.conftest import Pathdex, files_under
-
-QUICK: dict[str, Any] = {
-    "num_nodes": 4, "depth": 2, "paths_per_item": 2, "embedding_dim": 8, "structure_hidden": 8, "epochs": 1,
-    "rounds": 1, "candidate_paths": 8, "score_beam": 8, "threads": 1,
-}  # fmt: skip
+from tests.cli.conftest import SETTINGS, Pathdex, files_under
 
 
 def test_it_tells_the_whole_story(pathdex: Pathdex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "SETTINGS", QUICK)
+    monkeypatch.setattr(demo, "SETTINGS", SETTINGS)
     folder = tmp_path / "demo"
     outcome = pathdex("demo", "--users", 200, "--items", 400, "--seed", 1, "--out", folder)
     text = outcome.stdout

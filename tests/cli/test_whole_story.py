@@ -71,7 +71,7 @@ def test_a_run_killed_in_the_encoder_goes_on_to_the_same_bundle(whole: Path) -> 
 
 
 def test_a_run_killed_in_the_structure_goes_on_and_is_used(pathdex: Pathdex, whole: Path, tmp_path: Path) -> None:
-    run = killed(whole, "structure", 2, 1)
+    run = killed(whole, "structure", 2, 3)
     pathdex("train", "--out", run, "--resume")
     assert files_under(run / "bundle") == files_under(whole / "bundle")
     assert figures(run) == figures(whole)
