@@ -11,7 +11,7 @@ from pathdex.config import Config, RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
-from pathdex.errors import DataError, RunError
+from pathdex.errors import ConfigError, DataError, RunError
 from pathdex.training.trainer import Trainer
 
 TINY: dict[str, Any] = {
@@ -42,6 +42,11 @@ def blocks(users: int = 120, groups: int = 4, size: int = 8, seed: int = 0) -> I
 def trainer(data: Interactions, checkpoint: Path | None = None, **parameters: Any) -> Trainer:
     config = Config.from_dict({**TINY, **parameters})
     return Trainer(config, RunOptions(seed=1, threads=1), data, checkpoint=checkpoint)
+
+
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^device='tpu': this machine has cpu"):
+        Trainer(Config.from_dict(TINY), RunOptions(device="tpu"), blocks())
 
 
 class StopAfter:

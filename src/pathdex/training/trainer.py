@@ -24,6 +24,7 @@ from pathdex.index.paths import decode_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.index.start import random_paths, residual_kmeans_paths
 from pathdex.model.network import Network
+from pathdex.system import check_device
 from pathdex.training.checkpoint import load_checkpoint, save_checkpoint
 from pathdex.training.e_step import RerankerStep, StructureStep, position_vectors
 from pathdex.training.m_step import m_step
@@ -62,6 +63,7 @@ class Trainer:
     ) -> None:
         if data.num_interactions == 0:
             raise DataError("data: has no interactions; training needs at least one user with one item")
+        check_device(options.device)
         set_threads(options.threads)
         keep_freed_memory()
         self.config = resolve(config, data)
