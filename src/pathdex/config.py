@@ -77,7 +77,7 @@ class Config:
         "warm: encoder first, then EM on the structure; paper: joint epochs, then the softmax frozen",
         choices=("warm", "paper"),
     )
-    epochs: int = _parameter(8, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
+    epochs: int = _parameter(6, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
     rounds: int = _parameter(4, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
     final_epochs: int = _parameter(2, "epochs of the structure model on the final paths", low=0)
     batch_size: int = _parameter(1024, "interactions per step of the encoder", low=1)
