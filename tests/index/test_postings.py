@@ -38,6 +38,17 @@ def test_gather_adds_up_the_probabilities_of_an_items_paths(postings):
     assert np.exp(scores) == pytest.approx([0.5, 0.75, 0.25])
 
 
+def test_an_item_counts_by_its_share_of_a_paths_interactions(postings):
+    counts = np.array([3, 0, 5, 1])[: postings.num_items]
+    shares = postings.log_shares(counts)
+    for path in postings.paths:
+        items = postings.items_on(path)
+        found, scores = postings.gather([path], [np.log(0.5)], shares)
+        weights = counts[items] + 1
+        assert found.tolist() == items.tolist()
+        np.testing.assert_allclose(np.exp(scores), 0.5 * weights / weights.sum(), rtol=1e-5)
+
+
 def test_gather_takes_no_new_item_past_the_limit_but_all_paths_of_those_it_took(postings):
     items, scores = postings.gather([12, 13], np.log([0.5, 0.25]), limit=2)
     assert items.tolist() == [0, 1]

@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from pathdex.errors import DataError
-from pathdex.index.checks import Codes, check_whole, path_array, whole_array
+from pathdex.index.checks import Codes, check_whole, path_array, score_array, whole_array
 from pathdex.index.hashing import EMPTY, find_slot, new_table
 from pathdex.index.paths import check_capacity, check_codes
 
@@ -78,13 +78,27 @@ class Postings:
             return self.items[:0]
         return self.items[self.offsets[place] : self.offsets[place + 1]]
 
+    def log_shares(self, counts: ArrayLike) -> LogProbabilities:
+        """log p(v | c) beside `items`: an item's share of the interactions with the items on its path.
+
+        `counts` holds N_v; one is added to each, so that an item without interactions has a share as well.
+        """
+        weights = score_array("counts", counts, self.num_items).astype(np.float64)[self.items] + 1
+        totals = np.add.reduceat(weights, self.offsets[:-1]) if len(self) else weights
+        return np.log(weights / np.repeat(totals, self.sizes)).astype(np.float32)
+
     def gather(
-        self, codes: ArrayLike, log_probabilities: ArrayLike, limit: int | None = None
+        self,
+        codes: ArrayLike,
+        log_probabilities: ArrayLike,
+        log_shares: LogProbabilities | None = None,
+        limit: int | None = None,
     ) -> tuple[Items, LogProbabilities]:
         """The distinct items on one query's paths (best path first) and log sum_j p(c_j|x) over their paths among them.
 
-        Items come in the order in which they are first met. Past `limit` items no new one is taken, but the later paths
-        still count for those that were. Paths not in use hold no items.
+        With `log_shares` it is log sum_j p(c_j|x) p(v|c_j), the index's own estimate of p(v|x). Items come in the order
+        in which they are first met. Past `limit` items no new one is taken, but the later paths still count for those
+        that were. Paths not in use hold no items.
         """
         codes = whole_array("codes", codes, None)
         log_probabilities = np.ascontiguousarray(log_probabilities, np.float32)
@@ -94,7 +108,8 @@ class Postings:
                 f"{len(codes)} paths; pass the log probability of every path"
             )
         limit = self.num_items if limit is None else check_whole("limit", limit)
-        return gather_items(self.paths, self.offsets, self.items, codes, log_probabilities, limit)
+        shares = np.zeros(len(self.items), np.float32) if log_shares is None else log_shares
+        return gather_items(self.paths, self.offsets, self.items, shares, codes, log_probabilities, limit)
 
 
 def _trie(paths: Codes, num_nodes: int, depth: int) -> tuple[list[Codes], list[Codes]]:
@@ -111,7 +126,13 @@ def _trie(paths: Codes, num_nodes: int, depth: int) -> tuple[list[Codes], list[C
 
 @njit(cache=True, nogil=True)
 def gather_items(
-    paths: Codes, offsets: Codes, items: Items, codes: Codes, log_probabilities: LogProbabilities, limit: int
+    paths: Codes,
+    offsets: Codes,
+    items: Items,
+    log_shares: LogProbabilities,
+    codes: Codes,
+    log_probabilities: LogProbabilities,
+    limit: int,
 ) -> tuple[Items, LogProbabilities]:
     """The compiled form of `Postings.gather`, without checks."""
     places = np.searchsorted(paths, codes)
@@ -129,13 +150,15 @@ def gather_items(
     for rank in range(len(codes)):
         if places[rank] == EMPTY:
             continue
-        for item in items[offsets[places[rank]] : offsets[places[rank] + 1]]:
+        for posting in range(offsets[places[rank]], offsets[places[rank] + 1]):
+            item = items[posting]
+            score = log_probabilities[rank] + log_shares[posting]
             slot = find_slot(position_of, item)
             if position_of[slot, 0] == item:
                 position = position_of[slot, 1]
-                scores[position] = np.logaddexp(scores[position], log_probabilities[rank])
+                scores[position] = np.logaddexp(scores[position], score)
             elif count < total:
                 position_of[slot, 0], position_of[slot, 1] = item, count
-                found[count], scores[count] = item, log_probabilities[rank]
+                found[count], scores[count] = item, score
                 count += 1
     return found[:count], scores[:count]

@@ -72,11 +72,11 @@ def explain(
         )
         for row, path in enumerate(paths)
     ]
-    kept = np.isin(found[0], paths)
+    candidates = retriever.gather(found[0], log_probability[0])
+    own = candidates.items == code
     final = None
-    if kept.any():
-        total = np.logaddexp.reduce(log_probability[0][kept])
-        final = float(score(user[0], Candidates(np.array([code]), np.array([total], np.float32)))[0])
+    if own.any():
+        final = float(score(user[0], Candidates(candidates.items[own], candidates.log_probability[own]))[0])
     return Explanation(item, tuple(sorted(parts, key=lambda part: -part.probability)), final)
 
 

@@ -26,14 +26,19 @@ class Candidates:
     items: NDArray[np.int64]
     """Distinct eligible items."""
     log_probability: NDArray[np.float32]
-    """log sum_j p(c_j | x) over the paths of each item that the beam found."""
+    """log sum_j p(c_j | x) p(v | c_j) over the paths of each item that the beam found: how the index sees p(v | x).
+
+    Differs from the paper: an item counts on a path by its share of the path's interactions, p(v | c). To the paper the
+    items of a path are alike, which leaves a budget nothing to choose by inside a path.
+    """
 
 
 class Retriever:
     """Finds candidates in an index of paths."""
 
-    def __init__(self, structure: LayerNetwork, postings: Postings, popularity: NDArray[np.int64]) -> None:
-        self.structure, self.postings, self.popularity = structure, postings, popularity
+    def __init__(self, structure: LayerNetwork, postings: Postings, counts: NDArray[np.int64]) -> None:
+        self.structure, self.postings = structure, postings
+        self.log_shares = postings.log_shares(counts)
         self.prefixes = [torch.from_numpy(np.ascontiguousarray(codes)) for codes in postings.prefixes[1:]]
 
     def paths(self, users: Tensor, beam: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -51,7 +56,7 @@ class Retriever:
         """The eligible items on each user's most probable paths, at most `budget` of them.
 
         Where these are fewer than `least`, the beam doubles until there are enough or every path has been followed. A
-        budget keeps the items of highest path probability, the more popular first where paths cannot tell them apart.
+        budget keeps the items of highest probability.
         """
         answers: list[Candidates | None] = [None] * len(users)
         waiting = np.arange(len(users))
@@ -59,34 +64,39 @@ class Retriever:
             exhausted = beam >= len(self.postings)
             codes, scores = self.paths(users[torch.from_numpy(waiting).to(users.device)], beam)
             for row, query in enumerate(waiting):
-                found = self._gather(codes[row], scores[row], filters, int(query))
+                found = self._eligible(self.gather(codes[row], scores[row]), filters, int(query))
                 if exhausted or len(found.items) >= least:
-                    answers[query] = found if budget is None else self._within(found, budget)
+                    answers[query] = found if budget is None else most_probable(found, budget)
             waiting = np.array([query for query in waiting if answers[query] is None], np.int64)
             beam *= 2
         return [answer for answer in answers if answer is not None]
 
-    def _gather(
-        self, codes: NDArray[np.int64], scores: NDArray[np.float32], filters: Filters, query: int
-    ) -> Candidates:
+    def gather(self, codes: NDArray[np.int64], scores: NDArray[np.float32]) -> Candidates:
+        """The items on one query's paths, before filters."""
         followed = np.isfinite(scores)
         items, total = gather_items(
             self.postings.paths,
             self.postings.offsets,
             self.postings.items,
+            self.log_shares,
             codes[followed],
             scores[followed],
             self.postings.num_items,
         )
-        kept = np.ones(len(items), np.bool_)
-        if filters.exclude is not None:
-            kept &= ~np.isin(items, filters.exclude[query])
-        if filters.allow is not None:
-            kept &= np.isin(items, filters.allow)
-        return Candidates(items[kept].astype(np.int64), total[kept])
+        return Candidates(items.astype(np.int64), total)
 
-    def _within(self, found: Candidates, budget: int) -> Candidates:
-        if len(found.items) <= budget:
-            return found
-        order = np.lexsort((found.items, -self.popularity[found.items], -found.log_probability))[:budget]
-        return Candidates(found.items[order], found.log_probability[order])
+    def _eligible(self, found: Candidates, filters: Filters, query: int) -> Candidates:
+        kept = np.ones(len(found.items), np.bool_)
+        if filters.exclude is not None:
+            kept &= ~np.isin(found.items, filters.exclude[query])
+        if filters.allow is not None:
+            kept &= np.isin(found.items, filters.allow)
+        return Candidates(found.items[kept], found.log_probability[kept])
+
+
+def most_probable(found: Candidates, budget: int) -> Candidates:
+    """At most `budget` of the candidates, the most probable ones; ties by item."""
+    if len(found.items) <= budget:
+        return found
+    order = np.lexsort((found.items, -found.log_probability))[:budget]
+    return Candidates(found.items[order], found.log_probability[order])
