@@ -66,23 +66,41 @@ def test_samples_belong_to_their_item_and_are_at_most_as_many_as_asked() -> None
         assert len(set(places)) == len(places)
 
 
-def test_collecting_fills_the_rows_of_items_with_samples() -> None:
+def collect(paths: np.ndarray, candidates: int, beam_size: int) -> ScoreTable:
     structure, users = make()
-    targets = np.repeat(np.arange(5, dtype=np.int32), 6)
-    table = ScoreTable.empty(7, 4)
+    table = ScoreTable.empty(7, candidates)
     collect_item_scores(
         structure,
         users.flatten(0, 1).numpy(),
-        ItemSamples(targets, 7),
+        ItemSamples(np.repeat(np.arange(5, dtype=np.int32), 6), 7),
         table,
-        beam_size=9,
+        paths,
+        beam_size=beam_size,
         most=6,
         generator=np.random.default_rng(0),
         device=torch.device("cpu"),
     )
-    _, scores = score_items(structure, users, beam_size=9, keep=4)
-    np.testing.assert_allclose(table.scores[:5], scores.numpy(), rtol=1e-5)
+    return table
+
+
+def test_collecting_fills_the_rows_of_items_with_samples() -> None:
+    structure, users = make()
+    nodes, scores = score_items(structure, users, beam_size=9, keep=4)
+    best = np.zeros((7, 1), np.int64)
+    best[:5, 0] = encode_paths(nodes.numpy(), 3)[:, 0]
+    table = collect(best, candidates=5, beam_size=9)
+    np.testing.assert_allclose(table.scores[:5, :4], scores.numpy(), rtol=1e-5)
     assert (table.codes[5:] == -1).all()
+
+
+def test_an_items_present_paths_are_always_scored() -> None:
+    structure, users = make()
+    nodes, scores = score_items(structure, users, beam_size=9, keep=9)
+    worst = np.zeros((7, 2), np.int64)
+    worst[:5] = encode_paths(nodes.numpy(), 3)[:, -2:]
+    table = collect(worst, candidates=3, beam_size=1)
+    assert table.codes[:5, 1:].tolist() == worst[:5].tolist()
+    np.testing.assert_allclose(table.scores[:5, 1:], scores.numpy()[:, -2:], rtol=1e-4)
 
 
 def test_streaming_without_decay_and_with_room_sums_like_item_centred_scores() -> None:

@@ -85,7 +85,8 @@ class Postings:
         """
         weights = score_array("counts", counts, self.num_items).astype(np.float64)[self.items] + 1
         totals = np.add.reduceat(weights, self.offsets[:-1]) if len(self) else weights
-        return np.log(weights / np.repeat(totals, self.sizes)).astype(np.float32)
+        shares: LogProbabilities = np.log(weights / np.repeat(totals, self.sizes)).astype(np.float32)
+        return shares
 
     def gather(
         self,

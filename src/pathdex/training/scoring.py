@@ -16,10 +16,10 @@ from torch import Tensor
 
 from pathdex.index.item_scores import score_item_paths
 from pathdex.index.layers import LayerWeights
-from pathdex.index.paths import encode_paths
+from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.model.beam import beam_search
-from pathdex.model.structure import LayerNetwork, MLPStructure
+from pathdex.model.structure import LayerNetwork, MLPStructure, path_log_probabilities
 
 CHUNK, WIDTH = 1 << 23, 512
 """Numbers in the largest intermediate tensor, at about so many per sample."""
@@ -75,6 +75,7 @@ def collect_item_scores(
     vectors: NDArray[np.float32],
     samples: ItemSamples,
     table: ScoreTable,
+    paths: NDArray[np.int64],
     *,
     beam_size: int,
     most: int,
@@ -83,7 +84,9 @@ def collect_item_scores(
 ) -> None:
     """Replace the row of every item that has samples by its item-centred scores.
 
-    The MLP runs in compiled code on the CPU, other layer networks in `score_items`.
+    An item's present `paths` (item, path) are always scored, so that it can stay: the paths of a rare item are seldom
+    among the likeliest of its users, and without them an M-step would drive it onto those of popular items. The MLP
+    runs in compiled code on the CPU, other layer networks in `score_items`.
     """
     compiled = LayerWeights.pack(*structure.layer_arrays()) if isinstance(structure, MLPStructure) else None
     for items, chosen in samples.draw(most, generator):
@@ -98,7 +101,27 @@ def collect_item_scores(
             else:
                 nodes, found = score_items(structure, users, beam_size, table.candidate_paths)
                 codes, scores = encode_paths(nodes.cpu().numpy(), structure.num_nodes), found.cpu().numpy()
-            table.set_rows(items[part], codes, scores)
+            own = score_paths(structure, users, paths[items[part]])
+            table.set_rows(items[part], *_with_paths(codes, scores, paths[items[part]], own))
+
+
+@torch.no_grad()
+def score_paths(structure: LayerNetwork, users: Tensor, paths: NDArray[np.int64]) -> NDArray[np.float32]:
+    """s[v, c] of given paths: users (item, sample, dim), paths (item, path) -> (item, path)."""
+    nodes = torch.from_numpy(decode_paths(paths, structure.num_nodes, structure.depth)).to(users.device)
+    samples = users.shape[1]
+    each = path_log_probabilities(structure, users.flatten(0, 1), nodes.repeat_interleave(samples, dim=0))
+    return each.exp().view(len(paths), samples, -1).sum(dim=1).cpu().numpy()
+
+
+def _with_paths(
+    codes: NDArray[np.int64], scores: NDArray[np.float32], paths: NDArray[np.int64], own: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Lists (item, candidate), best first, in which the item's paths (item, path) take the last places."""
+    room = codes.shape[1] - paths.shape[1]
+    listed = (codes[:, :room, None] == paths[:, None, :]).any(axis=2)
+    others = np.where(listed, -1, codes[:, :room])
+    return np.hstack([others, paths]), np.hstack([np.where(listed, 0, scores[:, :room]), own])
 
 
 def stream_scores(

@@ -172,6 +172,7 @@ class Trainer:
                 vectors,
                 samples,
                 self.table,
+                self.paths,
                 beam_size=config.score_beam,
                 most=config.score_samples,
                 generator=random,
