@@ -98,7 +98,7 @@ def _spread(values: list[float], digits: int = 2) -> str:
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks accuracy", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--sets", default=",".join(SETS), help="comma-separated: " + ", ".join(SETS))
-    parser.add_argument("--seeds", default="0", help="comma-separated")
+    parser.add_argument("--seeds", default="0,1,2", help="comma-separated")
     parser.add_argument("--on", choices=["test", "valid"], default="test", help="which held-out users")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a hyper-parameter")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")

@@ -1,7 +1,7 @@
 """How fast the M-step is, and how it grows with the catalogue.
 
-    python -m benchmarks.m_step                              # 10^5, 10^6 and 10^7 items
-    python -m benchmarks.m_step --items 100000 --items 1000000
+    python -m benchmarks m-step                              # 10^5, 10^6 and 10^7 items
+    python -m benchmarks m-step --items 100000 --items 1000000
 
 One M-step is what `assign_paths` does: check and number a table of V x S scored paths, then T iterations of
 Algorithm 2. Times are CPU seconds of one thread, so that the figures are per core whatever else the machine does.
@@ -112,13 +112,9 @@ def _fill(codes: NDArray[np.int64], scores: NDArray[np.float32], seed: int) -> N
             log_score -= 0.3 * np.random.random()
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, action="append", help="catalogue size; repeat for several")
     parser.add_argument("--repeats", type=int, default=3)
-    arguments = parser.parse_args()
-    print(report(run(arguments.items or ITEMS, repeats=arguments.repeats)))
-
-
-if __name__ == "__main__":
-    main()
+    given = parser.parse_args(arguments)
+    print(report(run(given.items or ITEMS, repeats=given.repeats)))

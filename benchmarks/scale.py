@@ -51,7 +51,15 @@ def run(share: float, test_users: int, out: Path | None) -> dict[str, Any]:
             data = pathdex.read(file)
         with stages.stage("split"):
             split = pathdex.split_users(data, valid_users=test_users, test_users=test_users, seed=0)
-    config = {"num_nodes": 100, "epochs": 1, "rounds": 1, "final_epochs": 1, "candidate_paths": 50}
+    config: dict[str, Any] = {
+        "num_nodes": 100,
+        "epochs": 1,
+        "rounds": 1,
+        "final_epochs": 1,
+        "candidate_paths": 50,
+        "score_beam": 20,
+        "score_samples": 8,
+    }
     model = pathdex.DeepRetrieval(**config)
     with stages.stage("train, one epoch of each"):
         model.fit(split.train)
