@@ -26,15 +26,15 @@ class Candidates:
     items: NDArray[np.int64]
     """Distinct eligible items."""
     log_probability: NDArray[np.float32]
-    """log sum_j p(c_j | x) p(v | c_j) over the paths of each item that the beam found: how the index sees p(v | x).
+    """log sum_j p(c_j | x) p(v | c_j) over the paths of each item that the beam found: how the index sees p(v | x)."""
+
+
+class Retriever:
+    """Finds candidates in an index of paths.
 
     Differs from the paper: an item counts on a path by its share of the path's interactions, p(v | c). To the paper the
     items of a path are alike, which leaves a budget nothing to choose by inside a path.
     """
-
-
-class Retriever:
-    """Finds candidates in an index of paths."""
 
     def __init__(self, structure: LayerNetwork, postings: Postings, counts: NDArray[np.int64]) -> None:
         self.structure, self.postings = structure, postings
