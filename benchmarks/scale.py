@@ -19,6 +19,7 @@ from typing import Any
 
 import pathdex
 from benchmarks.machine import describe_machine, peak_memory
+from pathdex.cli.console import LogLines
 from pathdex.data.planted import generate
 from pathdex.evaluation.protocol import Method, evaluate
 
@@ -53,6 +54,7 @@ def run(share: float, test_users: int, out: Path | None) -> dict[str, Any]:
             split = pathdex.split_users(data, valid_users=test_users, test_users=test_users, seed=0)
     config: dict[str, Any] = {
         "num_nodes": 100,
+        "batch_size": 4096,
         "epochs": 1,
         "rounds": 1,
         "final_epochs": 1,
@@ -62,9 +64,7 @@ def run(share: float, test_users: int, out: Path | None) -> dict[str, Any]:
     }
     model = pathdex.DeepRetrieval(**config)
     with stages.stage("train, one epoch of each"):
-        model.fit(split.train)
-    for record in model.learned.records:
-        print(f"  {record['phase']} {record['number']}: {record['seconds']:.0f} s")
+        model.fit(split.train, listener=LogLines())
     counts = split.train.item_counts()
     evaluated = {}
     for method in (

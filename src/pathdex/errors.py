@@ -10,6 +10,8 @@
     ├── StorageError (OSError)           writing failed (full disk, no permission); nothing old was touched
     └── MissingExtraError (ImportError)  an optional package is not installed
 
+    IndexHealthWarning (UserWarning)     an M-step left a bad sign; its code stands in docs/warnings.md
+
 Each message names the argument, its value, the rule and the way out.
 """
 
@@ -67,6 +69,10 @@ class MissingExtraError(PathdexError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}; install it with: pip install 'pathdex[{extra}]'")
+
+
+class IndexHealthWarning(UserWarning):
+    """An M-step left a bad sign. The message begins with a code that docs/warnings.md explains."""
 
 
 def _listing(subject: str, problems: Sequence[str]) -> str:

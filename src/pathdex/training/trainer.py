@@ -6,6 +6,7 @@ Every random choice is drawn from (seed, phase, epoch, step), so a checkpoint ne
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from torch import Tensor
 
 from pathdex.config import Config, RunOptions, default_num_nodes
 from pathdex.data.interactions import Interactions
-from pathdex.errors import DataError, RunError
+from pathdex.errors import DataError, IndexHealthWarning, RunError
 from pathdex.index.paths import decode_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.index.start import random_paths, residual_kmeans_paths
@@ -32,6 +33,7 @@ from pathdex.training.memory import keep_freed_memory
 from pathdex.training.progress import Listener, Listeners
 from pathdex.training.schedule import Phase, cosine_rate, phases
 from pathdex.training.scoring import ItemSamples, collect_item_scores, stream_scores
+from pathdex.training.watch import index_warnings
 from pathdex.training.windows import cut_windows
 
 CHECKPOINT_SECONDS = 300.0
@@ -161,7 +163,12 @@ class Trainer:
             seed=int(self._random(3).integers(2**31)),
         )
         self.paths, self.penalty = step.paths, step.penalty
-        return step.figures
+        before = next((record for record in reversed(self.records) if "used_paths" in record), None)
+        wanted = self.config.path_size if self.config.penalty is None else None
+        found = index_warnings(step.figures, before, wanted)
+        for text in found:
+            warnings.warn(text, IndexHealthWarning, stacklevel=2)
+        return {**step.figures, "warnings": found} if found else step.figures
 
     def _collect_scores(self) -> None:
         config, vectors = self.config, self._position_vectors()
