@@ -7,7 +7,11 @@ import pytest
 from pathdex import errors
 from pathdex.errors import ConfigError, DataError, MissingExtraError, NotFittedError, PathdexError
 
-PUBLIC = [one for _, one in inspect.getmembers(errors, inspect.isclass) if one.__module__ == errors.__name__]
+PUBLIC = [
+    one
+    for _, one in inspect.getmembers(errors, inspect.isclass)
+    if one.__module__ == errors.__name__ and not issubclass(one, Warning)
+]
 
 
 @pytest.mark.parametrize("error", PUBLIC, ids=lambda error: error.__name__)
