@@ -108,7 +108,7 @@ class Config:
     decay: float = _parameter(0.999, "eta, decay of the streaming scores", above=0.0, high=1.0)
     descent_iterations: int = _parameter(4, "T, iterations of coordinate descent", low=1)
     path_size: float = _parameter(
-        8.0, "wanted number of items on the path of an average item; finds the penalty", low=1.0
+        16.0, "wanted number of items on the path of an average item; finds the penalty", low=1.0
     )
     penalty: float | None = _parameter(None, "alpha, fixed; default: found for `path_size`", low=0.0)
     penalty_degree: int = _parameter(4, "degree of the penalty f(|c|) = |c|^degree / degree", low=2, high=8)
