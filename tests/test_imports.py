@@ -15,6 +15,7 @@ ORDER = [
     "errors",
     "config",
     "files",
+    "folders",
     "system",
     "data",
     "model",

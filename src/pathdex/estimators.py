@@ -6,7 +6,8 @@ import importlib
 from pathlib import Path
 
 from pathdex.errors import BundleError, RunError
-from pathdex.retrieval.bundle import MANIFEST, read_bundle
+from pathdex.folders import MANIFEST
+from pathdex.retrieval.bundle import read_bundle
 from pathdex.retrieval.contract import Recommender
 
 ESTIMATORS = {

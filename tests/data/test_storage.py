@@ -1,12 +1,11 @@
-import errno
 import json
 
 import numpy as np
 import polars as pl
 import pytest
 
+from pathdex import folders
 from pathdex.data import (
-    folders,
     load_interactions,
     load_queries,
     load_split,
@@ -84,43 +83,6 @@ def test_a_folder_of_something_else_is_never_replaced(tmp_path):
     with pytest.raises(StorageError, match="is no pathdex-split folder, so it is not overwritten"):
         save_split(tmp_path, split_users(example(), test_users=1), overwrite=True)
     assert (tmp_path / "photo.jpg").read_text() == "holiday"
-
-
-def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
-    path = save_interactions(tmp_path / "data", example(text=True))
-
-    def full(*_args, **_options):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(folders.np, "save", full)
-    with pytest.raises(
-        StorageError, match=r"cannot write .*No space left on device; free space .* nothing was changed"
-    ):
-        save_interactions(path, example(text=False), overwrite=True)
-    monkeypatch.undo()
-    assert load_interactions(path).items.kind == "str"
-    assert [file.name for file in tmp_path.iterdir()] == ["data"]
-
-
-def test_a_rename_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
-    path = save_interactions(tmp_path / "data", example(text=True))
-    rename = folders.Path.rename
-
-    def failing(self, target):
-        if target == path and self.name == path.name:
-            raise OSError(errno.EIO, "Input/output error")
-        return rename(self, target)
-
-    monkeypatch.setattr(folders.Path, "rename", failing)
-    with pytest.raises(StorageError, match="Input/output error"):
-        save_interactions(path, example(text=False), overwrite=True)
-    assert load_interactions(path).items.kind == "str"
-
-
-def test_a_parent_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="cannot write beside"):
-        save_interactions(tmp_path / "file" / "data", example())
 
 
 @pytest.fixture
@@ -203,6 +165,11 @@ def test_a_manifest_without_a_key(saved, key):
 def test_a_manifest_that_forgets_an_array(saved):
     change_manifest(saved, lambda manifest: manifest["files"].pop("test.truth.values.npy"))
     refused(saved, "its manifest lacks 'values'; write the folder again")
+
+
+def test_a_manifest_that_points_outside(saved):
+    change_manifest(saved, lambda manifest: manifest["files"].update({"../x.npy": {"bytes": 1, "sha256": ""}}))
+    refused(saved, r"manifest\.json is damaged")
 
 
 def test_a_manifest_that_is_no_json(saved):

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pathdex import folders
 from pathdex.errors import BundleError, StorageError
-from pathdex.retrieval import bundle as module
-from pathdex.retrieval.bundle import MANIFEST, WEIGHTS, Bundle, bundle_version, read_bundle, write_bundle
+from pathdex.folders import MANIFEST
+from pathdex.retrieval.bundle import WEIGHTS, Bundle, bundle_version, read_bundle, write_bundle
 
 BUNDLE = Bundle(
     "some-model",
@@ -175,7 +176,7 @@ def test_a_broken_header_is_refused_also_where_checksums_are_not_checked(path: P
 
 def test_large_bundles_are_opened_without_reading_them(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _flip(path / "paths.npy")
-    monkeypatch.setattr(module, "VERIFY_LIMIT", 10)
+    monkeypatch.setattr(folders, "VERIFY_LIMIT", 10)
     assert read_bundle(path).estimator == "some-model"
     with pytest.raises(BundleError, match=r"the checksum of paths.npy is wrong"):
         read_bundle(path, verify=True)

@@ -13,7 +13,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import BundleError, QueryError
-from pathdex.retrieval.bundle import MANIFEST
+from pathdex.folders import MANIFEST
 from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender, ScoredItem, State
 
 

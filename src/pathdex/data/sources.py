@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pathdex.data.download import Progress, download
-from pathdex.data.folders import file_digest
 from pathdex.errors import DataError, StorageError
+from pathdex.folders import file_digest
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from pathdex.data.folders import read_folder, write_folder
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries, Split
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import DataError
+from pathdex.folders import Kind, read_arrays, read_manifest, write_arrays, write_folder
 
 Arrays = dict[str, NDArray[Any]]
 AnyPath = str | os.PathLike[str]
@@ -27,24 +27,24 @@ AnyPath = str | os.PathLike[str]
 def save_interactions(path: AnyPath, data: Interactions, *, overwrite: bool = False) -> Path:
     """Write the interactions to a new folder at `path`."""
     arrays = {**_interactions_arrays(data), **_nested("items", data.items.arrays())}
-    return write_folder(Path(path), "pathdex-interactions", _facts(data), arrays, overwrite=overwrite)
+    return _write(path, "pathdex-interactions", _facts(data), arrays, overwrite=overwrite)
 
 
 def load_interactions(path: AnyPath, *, mmap: bool = True) -> Interactions:
     """Open what `save_interactions` wrote."""
-    manifest, arrays = read_folder(Path(path), "pathdex-interactions", mmap=mmap)
+    manifest, arrays = _read(path, "pathdex-interactions", mmap=mmap)
     with _complete(path):
         return _interactions(manifest, arrays, Vocabulary.from_arrays(_inner("items", arrays)))
 
 
 def save_queries(path: AnyPath, queries: Queries, *, overwrite: bool = False) -> Path:
     """Write the queries to a new folder at `path`. Their codes mean nothing without the vocabulary of the items."""
-    return write_folder(Path(path), "pathdex-queries", {}, _queries_arrays(queries), overwrite=overwrite)
+    return _write(path, "pathdex-queries", {}, _queries_arrays(queries), overwrite=overwrite)
 
 
 def load_queries(path: AnyPath, *, mmap: bool = True) -> Queries:
     """Open what `save_queries` wrote."""
-    _, arrays = read_folder(Path(path), "pathdex-queries", mmap=mmap)
+    _, arrays = _read(path, "pathdex-queries", mmap=mmap)
     with _complete(path):
         return _queries(arrays)
 
@@ -57,12 +57,12 @@ def save_split(path: AnyPath, split: Split, *, overwrite: bool = False) -> Path:
         **_nested("valid", _queries_arrays(split.valid)),
         **_nested("test", _queries_arrays(split.test)),
     }
-    return write_folder(Path(path), "pathdex-split", _facts(split.train), arrays, overwrite=overwrite)
+    return _write(path, "pathdex-split", _facts(split.train), arrays, overwrite=overwrite)
 
 
 def load_split(path: AnyPath, *, mmap: bool = True) -> Split:
     """Open what `save_split` wrote."""
-    manifest, arrays = read_folder(Path(path), "pathdex-split", mmap=mmap)
+    manifest, arrays = _read(path, "pathdex-split", mmap=mmap)
     with _complete(path):
         items = Vocabulary.from_arrays(_inner("items", arrays))
         return Split(
@@ -70,6 +70,34 @@ def load_split(path: AnyPath, *, mmap: bool = True) -> Split:
             _queries(_inner("valid", arrays)),
             _queries(_inner("test", arrays)),
         )
+
+
+def _kind(name: str) -> Kind:
+    return Kind(
+        format=name,
+        schema=1,
+        error=DataError,
+        noun="folder",
+        alien=f"is no {name} folder",
+        unlike=f"holds no saved {name}",
+        wanted=f"pass a folder that holds a saved {name}",
+        again="write the folder again",
+        anew="write it anew",
+        unreadable="write the folder again",
+    )
+
+
+def _write(path: AnyPath, name: str, facts: dict[str, Any], arrays: Arrays, *, overwrite: bool) -> Path:
+    return write_folder(
+        Path(path), _kind(name), facts, lambda folder: write_arrays(folder, arrays), overwrite=overwrite
+    )
+
+
+def _read(path: AnyPath, name: str, *, mmap: bool) -> tuple[dict[str, Any], Arrays]:
+    """The manifest and the arrays; what is read anyway is also checked against its checksum."""
+    kind = _kind(name)
+    manifest = read_manifest(Path(path), kind)
+    return manifest, read_arrays(Path(path), kind, manifest["files"], mmap=mmap, verify=None if mmap else True)
 
 
 @contextmanager
