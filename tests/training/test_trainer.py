@@ -39,9 +39,9 @@ def blocks(users: int = 120, groups: int = 4, size: int = 8, seed: int = 0) -> I
     return Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(users)), Vocabulary(np.arange(groups * size)))
 
 
-def trainer(data: Interactions, checkpoint: Path | None = None, **parameters: Any) -> Trainer:
+def trainer(data: Interactions, checkpoint: Path | None = None, threads: int = 1, **parameters: Any) -> Trainer:
     config = Config.from_dict({**TINY, **parameters})
-    return Trainer(config, RunOptions(seed=1, threads=1), data, checkpoint=checkpoint)
+    return Trainer(config, RunOptions(seed=1, threads=threads), data, checkpoint=checkpoint)
 
 
 def test_a_device_that_is_not_there_is_refused() -> None:
@@ -86,6 +86,20 @@ def test_the_same_seed_gives_the_same_model(parameters: dict[str, Any]) -> None:
     first.run()
     second.run()
     assert_same(first, second)
+
+
+def test_the_same_seed_gives_the_same_model_with_several_threads() -> None:
+    """Large enough batches for torch to share them out."""
+    large = {"threads": 2, "embedding_dim": 64, "batch_size": 4096, "structure_batch_size": 4096, "num_nodes": 32}
+    first, second = (trainer(blocks(users=600), **large) for _ in range(2))
+    first.run()
+    second.run()
+    assert_same(first, second)
+
+
+def test_deterministic_sums_are_asked_of_torch_only_while_training() -> None:
+    trainer(blocks()).run()
+    assert not torch.are_deterministic_algorithms_enabled()
 
 
 @pytest.mark.parametrize("parameters", SCHEDULES)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,10 +88,11 @@ class Trainer:
     def run(self) -> None:
         """Go through the program from where the cursor stands to its end."""
         program = phases(self.config)
-        for number in range(self.cursor.phase, len(program)):
-            self._run_phase(program[number])
-            self._move(phase=number + 1, epoch=0)
-            self._save()
+        with deterministic(self.network.device):
+            for number in range(self.cursor.phase, len(program)):
+                self._run_phase(program[number])
+                self._move(phase=number + 1, epoch=0)
+                self._save()
 
     def _run_phase(self, phase: Phase) -> None:
         if phase.kind == "structure" and self.config.start == "residual-kmeans" and self._at_beginning():
@@ -298,6 +300,17 @@ def resolve(config: Config, data: Interactions) -> Config:
         return config
     nodes = default_num_nodes(data.num_items, config.paths_per_item, config.depth, config.path_size)
     return config.replace(num_nodes=nodes)
+
+
+@contextmanager
+def deterministic(device: torch.device) -> Iterator[None]:
+    """Have torch sum in a fixed order on the CPU, whatever the number of threads; some of its gradients do not."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(before or device.type == "cpu")
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
 
 
 def set_threads(threads: int | None) -> None:
