@@ -14,22 +14,13 @@ from pathdex.errors import ConfigError, NotFittedError, QueryError
 from pathdex.retrieval.contract import Filters
 from pathdex.retrieval.recommender import DeepRetrieval
 from tests.contract import RecommenderContract
+from tests.tiny import TINY
 
-TINY: dict[str, Any] = {
-    "num_nodes": 4,
-    "depth": 2,
-    "paths_per_item": 2,
-    "candidate_paths": 8,
-    "score_beam": 8,
-    "embedding_dim": 8,
-    "structure_hidden": 16,
-    "node_dim": 4,
+SETTINGS: dict[str, Any] = {
+    **TINY,
     "batch_size": 64,
     "structure_batch_size": 64,
     "epochs": 3,
-    "rounds": 2,
-    "final_epochs": 1,
-    "path_size": 4.0,
     "learning_rate": 0.02,
     "item_learning_rate": 0.02,
 }
@@ -37,7 +28,7 @@ TINY: dict[str, Any] = {
 
 class TestContract(RecommenderContract):
     def make(self) -> DeepRetrieval:
-        return DeepRetrieval(**TINY, threads=1)
+        return DeepRetrieval(**SETTINGS, threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +41,7 @@ def data() -> Interactions:
 
 @pytest.fixture(scope="module")
 def model(data: Interactions) -> DeepRetrieval:
-    return DeepRetrieval(**TINY, threads=1).fit(data)
+    return DeepRetrieval(**SETTINGS, threads=1).fit(data)
 
 
 HISTORY = ["item 1", "item 5"]
@@ -63,7 +54,7 @@ def test_it_recommends_from_the_histories_group(model: DeepRetrieval) -> None:
 
 def test_a_beam_of_all_paths_ranks_like_exhaustive_scoring(model: DeepRetrieval) -> None:
     histories = model.encode_histories([HISTORY, ["item 30"], []])
-    plain = DeepRetrieval(**TINY)
+    plain = DeepRetrieval(**SETTINGS)
     plain._items = model._items
     plain._adopt(model.learned)
     plain.config = model.config.replace(path_weight=0.0)
@@ -150,6 +141,6 @@ def test_nothing_is_known_before_fit() -> None:
     ],
 )
 def test_every_alternative_learns_the_groups(data: Interactions, parameters: dict[str, Any]) -> None:
-    model = DeepRetrieval(**{**TINY, "epochs": 6, **parameters}, threads=1).fit(data)
+    model = DeepRetrieval(**{**SETTINGS, "epochs": 6, **parameters}, threads=1).fit(data)
     found = {item for item, _ in model.recommend(HISTORY, n=6)}
     assert len(found & {f"item {code}" for code in range(8)}) >= 5

@@ -13,23 +13,7 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import ConfigError, DataError, RunError
 from pathdex.training.trainer import Trainer
-
-TINY: dict[str, Any] = {
-    "num_nodes": 4,
-    "depth": 2,
-    "paths_per_item": 2,
-    "candidate_paths": 8,
-    "score_beam": 8,
-    "embedding_dim": 8,
-    "structure_hidden": 16,
-    "node_dim": 4,
-    "batch_size": 128,
-    "structure_batch_size": 128,
-    "epochs": 2,
-    "rounds": 2,
-    "final_epochs": 1,
-    "path_size": 4.0,
-}
+from tests.tiny import TINY
 
 
 def blocks(users: int = 120, groups: int = 4, size: int = 8, seed: int = 0) -> Interactions:
