@@ -91,7 +91,7 @@ class RecommenderContract:
         data = grouped_data(TEXT_IDS)
         model = self.make().fit(data)
         histories = Ragged.from_rows([[9, 3, 3, 1], [], [2]])
-        filters = Filters(exclude=Ragged.from_rows([[5, 4, 4], [7], []]), allow=np.arange(20))
+        filters = Filters(exclude=Ragged.from_rows([[5, 4, 4], [7], []]), allow=[np.arange(20)] * 3)
         model.rank(histories, 5, filters)
         assert data.sequences.values.tolist() == grouped_data(TEXT_IDS).sequences.values.tolist()
         assert data.sequences.offsets.tolist() == grouped_data(TEXT_IDS).sequences.offsets.tolist()

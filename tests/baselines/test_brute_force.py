@@ -63,7 +63,7 @@ def test_equal_scores_are_in_the_order_of_the_codes() -> None:
 
 def test_candidates_are_the_eligible_items() -> None:
     model = BruteForce(KnownVectors(np.ones((6, 2)), np.zeros(6)))
-    filters = Filters(exclude=Ragged.from_rows([[3, 3], []]), allow=np.array([1, 3, 5]))
+    filters = Filters(exclude=Ragged.from_rows([[3, 3], []]), allow=[np.array([1, 3, 5])] * 2)
     assert model.rank(Ragged.from_rows([[3], [0]]), 2, filters).candidates.tolist() == [2, 3]
 
 

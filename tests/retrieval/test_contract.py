@@ -14,7 +14,7 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import BundleError, QueryError
 from pathdex.folders import MANIFEST
-from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender, ScoredItem, State
+from pathdex.retrieval.contract import NO_FILTERS, Filters, Query, Ranking, Recommender, ScoredItem, State
 
 
 class Recorder(Recommender):
@@ -58,7 +58,7 @@ def model() -> Recorder:
 
 def excluded(model: Recorder) -> list[list[int]] | None:
     exclude = model.asked[-1][2].exclude
-    return None if exclude is None else [row.tolist() for row in exclude]
+    return None if exclude is None else [sorted(set(row.tolist())) for row in exclude]
 
 
 def test_answers_are_pairs_of_id_and_score(model: Recorder) -> None:
@@ -88,7 +88,32 @@ def test_allow_is_sorted_and_distinct(model: Recorder) -> None:
     model.recommend(["a"], allow=["e", "b", "e", "unknown"])
     allow = model.asked[-1][2].allow
     assert allow is not None
-    assert allow.tolist() == [1, 4]
+    assert [None if one is None else one.tolist() for one in allow] == [[1, 4]]
+
+
+def test_a_query_brings_its_own_filters(model: Recorder) -> None:
+    model.recommend_batch([["a"], Query(["b"], exclude_seen=False, deny=["c"], allow=["d", "b"])], deny=["e"])
+    assert excluded(model) == [[0, 4], [2]]
+    allow = model.asked[-1][2].allow
+    assert allow is not None
+    assert [None if one is None else one.tolist() for one in allow] == [None, [1, 3]]
+
+
+def test_deny_may_be_an_iterator(model: Recorder) -> None:
+    model.recommend_batch([["a"], ["b"]], deny=iter(["e"]), allow=iter(["c"]))
+    assert excluded(model) == [[0, 4], [1, 4]]
+
+
+def test_where_needs_a_catalogue_table(model: Recorder) -> None:
+    with pytest.raises(QueryError, match=r"where=\{'colour': 'red'\}: needs a catalogue table; attach one"):
+        model.recommend(["a"], where={"colour": "red"})
+
+
+def test_filters_of_some_queries_are_theirs() -> None:
+    mask = np.array([True, False])
+    filters = Filters(Ragged.from_rows([[0], [1], []]), [None, np.array([1]), None], [mask, None, None])
+    some = filters.take(np.array([2, 0]))
+    assert [some.eligible(query, 2).tolist() for query in (0, 1)] == [[True, True], [False, False]]
 
 
 def test_allowing_nothing_answers_nothing(model: Recorder) -> None:
@@ -156,8 +181,13 @@ def test_integer_ids_are_found_as_numpy_integers(model: Recorder) -> None:
     [
         (NO_FILTERS, [True, True, True, True]),
         (Filters(exclude=Ragged.from_rows([[0], [1, 1]])), [True, False, True, True]),
-        (Filters(allow=np.array([1, 2])), [False, True, True, False]),
-        (Filters(Ragged.from_rows([[], [2, 3]]), np.array([1, 2])), [False, True, False, False]),
+        (Filters(allow=[None, np.array([1, 2])]), [False, True, True, False]),
+        (Filters(Ragged.from_rows([[], [2, 3]]), [None, np.array([1, 2])]), [False, True, False, False]),
+        (Filters(where=[None, np.array([True, False, True, False])]), [True, False, True, False]),
+        (
+            Filters(None, [None, np.array([1, 2])], [None, np.array([True, False, True, False])]),
+            [False, False, True, False],
+        ),
     ],
 )
 def test_filters_mean_a_mask(filters: Filters, expected: list[bool]) -> None:

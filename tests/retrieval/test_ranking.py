@@ -13,7 +13,6 @@ from pathdex.retrieval.contract import Filters, Ranking
 from pathdex.retrieval.ranking import (
     TopN,
     fill_in_order,
-    filter_rows,
     join_rankings,
     no_ranking,
     row_blocks,
@@ -30,10 +29,12 @@ dense_scores = arrays(np.float32, (QUERIES, ITEMS), elements=st.sampled_from([-n
 @st.composite
 def filter_sets(draw: Any) -> Filters:
     exclude = draw(st.none() | st.lists(codes, min_size=QUERIES, max_size=QUERIES))
-    allow = draw(st.none() | codes)
+    allow = draw(st.none() | st.lists(st.none() | codes, min_size=QUERIES, max_size=QUERIES))
+    where = draw(st.none() | st.lists(st.none() | arrays(np.bool_, ITEMS), min_size=QUERIES, max_size=QUERIES))
     return Filters(
         None if exclude is None else Ragged.from_rows(exclude),
-        None if allow is None else np.unique(np.array(allow, np.int64)),
+        None if allow is None else [None if one is None else np.unique(np.array(one, np.int64)) for one in allow],
+        where,
     )
 
 
@@ -138,8 +139,10 @@ def test_rows_are_cut_in_runs_that_cover_all() -> None:
 def test_batches_of_filters_and_answers_join_to_the_whole() -> None:
     random = np.random.default_rng(0)
     scores = random.normal(size=(5, 7)).astype(np.float32)
-    filters = Filters(exclude=Ragged.from_rows([[0], [1, 2], [], [3], [4]]), allow=np.array([0, 1, 2, 3, 4]))
-    parts = [top_n(scores[rows], 3, filter_rows(filters, rows)) for rows in row_blocks(5, 2)]
+    filters = Filters(
+        exclude=Ragged.from_rows([[0], [1, 2], [], [3], [4]]), allow=[np.arange(5), None, np.arange(3), None, None]
+    )
+    parts = [top_n(scores[rows], 3, filters.take(rows)) for rows in row_blocks(5, 2)]
     joined, whole = join_rankings(parts), top_n(scores, 3, filters)
     np.testing.assert_array_equal(joined.items, whole.items)
     np.testing.assert_array_equal(joined.scores, whole.scores)

@@ -69,7 +69,7 @@ def test_filters_are_exact_and_the_beam_widens_until_there_are_enough(
     spare: int | None,
 ) -> None:
     filters = Filters(
-        Ragged.from_rows(sorted(one) for one in exclude), None if allow is None else np.array(sorted(allow))
+        Ragged.from_rows(sorted(one) for one in exclude), None if allow is None else [np.array(sorted(allow))] * 3
     )
     budget = None if spare is None else least + spare
     found = retriever.candidates(users(3), filters, beam=beam, budget=budget, least=least)

@@ -14,7 +14,7 @@ from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import NotFittedError
 from pathdex.retrieval.bundle import Bundle
 from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender, State
-from pathdex.retrieval.ranking import TopN, filter_rows, join_rankings, no_options, row_blocks, top_n_of
+from pathdex.retrieval.ranking import TopN, join_rankings, no_options, row_blocks, top_n_of
 
 QUERY_BLOCK = 256
 ITEM_BLOCK = 65_536
@@ -71,7 +71,7 @@ class BruteForce(Recommender):
         users, vectors, bias = self.model.user_vectors(histories), self.model.item_vectors, self.model.item_bias
         parts = []
         for rows in row_blocks(len(users), QUERY_BLOCK):
-            best = TopN(len(rows), len(vectors), n, filter_rows(filters, rows))
+            best = TopN(len(rows), len(vectors), n, filters.take(rows))
             for first in range(0, len(vectors), ITEM_BLOCK):
                 block = slice(first, first + ITEM_BLOCK)
                 scores = users[rows] @ vectors[block].T

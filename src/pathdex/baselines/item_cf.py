@@ -20,7 +20,7 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN
 from pathdex.errors import ConfigError, NotFittedError
 from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender, State
-from pathdex.retrieval.ranking import fill_in_order, filter_rows, join_rankings, no_options, offer, row_blocks, top_n_of
+from pathdex.retrieval.ranking import fill_in_order, join_rankings, no_options, offer, row_blocks, top_n_of
 
 T = TypeVar("T", bound=np.generic)
 WEIGHTS = ("binary", "count")
@@ -59,7 +59,7 @@ class ItemCF(Recommender):
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
         no_options(self, options)
         blocks = row_blocks(len(histories), QUERY_BLOCK)
-        return join_rankings([self._rank_block(histories.take(rows), n, filter_rows(filters, rows)) for rows in blocks])
+        return join_rankings([self._rank_block(histories.take(rows), n, filters.take(rows)) for rows in blocks])
 
     def _rank_block(self, histories: Ragged, n: int, filters: Filters) -> Ranking:
         if self._similarity is None or self._order is None:

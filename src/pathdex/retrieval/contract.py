@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,12 @@ from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import BundleError, NotFittedError, QueryError
 from pathdex.retrieval.bundle import Bundle, read_bundle, write_bundle
 
+if TYPE_CHECKING:
+    from pathdex.data.attributes import AlignedAttributes, Attributes
+
 History: TypeAlias = Sequence[Id]
+Codes: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
 
 
 class ScoredItem(NamedTuple):
@@ -35,22 +40,61 @@ class ScoredItem(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Query:
+    """A history and what may be recommended to it, in ids; for batches whose queries differ in their filters."""
+
+    history: History
+    exclude_seen: bool = True
+    """Leave out the history's own items."""
+    deny: Iterable[Id] = ()
+    """Further items to leave out."""
+    allow: Iterable[Id] | None = None
+    """The only items to recommend; None: all."""
+    where: Mapping[str, Any] | None = None
+    """Conditions on the columns of the attached catalogue table, which all must hold."""
+
+
+@dataclass(frozen=True)
 class Filters:
-    """Which items may be recommended to each query, in codes."""
+    """Which items may be recommended to each query, in codes. An item must pass all three."""
 
     exclude: Ragged | None = None
     """One row of forbidden items per query."""
-    allow: NDArray[np.int64] | None = None
-    """The only items that may be recommended, sorted and distinct; the same for every query."""
+    allow: Sequence[Codes | None] | None = None
+    """One array per query, sorted and distinct: the only items that may be recommended; None: no limit."""
+    where: Sequence[Mask | None] | None = None
+    """One mask over the catalogue per query; None: no condition."""
 
-    def eligible(self, query: int, num_items: int) -> NDArray[np.bool_]:
+    def eligible(self, query: int, num_items: int) -> Mask:
         """The mask over the catalogue that this filter means for one query."""
-        mask = np.full(num_items, self.allow is None)
-        if self.allow is not None:
-            mask[self.allow] = True
+        mask = self.allowed(query, num_items)
         if self.exclude is not None:
             mask[self.exclude[query]] = False
         return mask
+
+    def allowed(self, query: int, num_items: int) -> Mask:
+        """The mask of `allow` and `where` alone."""
+        allow, where = self.allow_of(query), self.where_of(query)
+        mask = np.full(num_items, allow is None)
+        if allow is not None:
+            mask[allow] = True
+        if where is not None:
+            mask &= where
+        return mask
+
+    def allow_of(self, query: int) -> Codes | None:
+        return None if self.allow is None else self.allow[query]
+
+    def where_of(self, query: int) -> Mask | None:
+        return None if self.where is None else self.where[query]
+
+    def take(self, rows: NDArray[np.integer]) -> Filters:
+        """The filters of some of the queries."""
+        return Filters(
+            None if self.exclude is None else self.exclude.take(rows),
+            None if self.allow is None else [self.allow[row] for row in rows],
+            None if self.where is None else [self.where[row] for row in rows],
+        )
 
 
 NO_FILTERS = Filters()
@@ -85,6 +129,7 @@ class Recommender(ABC):
     history_length: int | None = None
     """How many of the latest items a query uses; None: all."""
     _items: Vocabulary | None = None
+    _attributes: AlignedAttributes | None = None
 
     @property
     def items(self) -> Vocabulary:
@@ -115,45 +160,47 @@ class Recommender(ABC):
         exclude_seen: bool = True,
         deny: Iterable[Id] = (),
         allow: Iterable[Id] | None = None,
+        where: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[Any]:
         """The best `min(n, eligible)` items for a history of item ids, best first, as `ScoredItem`s.
 
         Many histories give one list per history. Ids that the catalogue does not hold are left out with a warning; a
         history of unknown ids only is an error; an empty history asks for what suits a user nothing is known of.
-        `exclude_seen` leaves out the history's own items, `deny` further ones; `allow` limits the answer to its items.
+        `exclude_seen` leaves out the history's own items, `deny` further ones; `allow` limits the answer to its items,
+        `where` to items whose attributes fit, as in `where={"category": ["a", "b"]}` (see `attach`).
         """
-        if _is_many(history):
-            return self.recommend_batch(
-                history,  # type: ignore[arg-type]
-                n,
-                exclude_seen=exclude_seen,
-                deny=deny,
-                allow=allow,
-                **options,
-            )
-        one: Sequence[History] = [history]  # type: ignore[list-item]
-        return self.recommend_batch(one, n, exclude_seen=exclude_seen, deny=deny, allow=allow, **options)[0]
+        many = _is_many(history)
+        found = self.recommend_batch(
+            history if many else [history],  # type: ignore[arg-type, list-item]
+            n,
+            exclude_seen=exclude_seen,
+            deny=deny,
+            allow=allow,
+            where=where,
+            **options,
+        )
+        return found if many else found[0]
 
     def recommend_batch(
         self,
-        histories: Sequence[History],
+        histories: Sequence[History | Query],
         n: int = 10,
         *,
         exclude_seen: bool = True,
         deny: Iterable[Id] = (),
         allow: Iterable[Id] | None = None,
+        where: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[list[ScoredItem]]:
-        """`recommend` for many histories; row by row the same answers."""
+        """`recommend` for many histories; row by row the same answers. A `Query` in place of a history brings its own
+        filters."""
         _check_n(n)
-        known = self.encode_histories(histories)
-        denied = self._known(deny)
-        filters = Filters(
-            exclude=_exclusions(known, denied, exclude_seen),
-            allow=None if allow is None else np.unique(self._known(allow)),
-        )
-        ranking = self.rank(known, n, filters, **options)
+        # An iterator could be read only once.
+        deny, allow = list(deny), None if allow is None else list(allow)
+        queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
+        known = self.encode_histories([query.history for query in queries])
+        ranking = self.rank(known, n, self._filters(queries, known), **options)
         return [
             [
                 ScoredItem(self.items.id(int(item)), float(score))
@@ -162,6 +209,11 @@ class Recommender(ABC):
             ]
             for items, scores in zip(ranking.items, ranking.scores, strict=True)
         ]
+
+    def attach(self, attributes: Attributes | None) -> Self:
+        """Use a catalogue table for `where`; None takes it away. It is not learned, so bundles do not hold it."""
+        self._attributes = None if attributes is None else attributes.align(self.items)
+        return self
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
         """The items most like one item: by default, what is recommended to a user who has seen only that item."""
@@ -186,10 +238,34 @@ class Recommender(ABC):
             warnings.warn(f"{missing} history items are not in the catalogue and were left out", stacklevel=3)
         return Ragged.from_rows(rows)
 
-    def _known(self, ids: Iterable[Id]) -> NDArray[np.int64]:
-        codes = self.items.codes(ids)
-        known: NDArray[np.int64] = codes[codes != UNKNOWN]
-        return known
+    def _filters(self, queries: Sequence[Query], histories: Ragged) -> Filters:
+        """The queries' filters in codes. Queries that share a list share its codes."""
+        codes: dict[int, Codes] = {}
+
+        def known(ids: Iterable[Id]) -> Codes:
+            if id(ids) not in codes:
+                found = self.items.codes(ids)
+                codes[id(ids)] = np.unique(found[found != UNKNOWN])
+            return codes[id(ids)]
+
+        exclude = [
+            np.concatenate([history, known(query.deny)]) if query.exclude_seen else known(query.deny)
+            for query, history in zip(queries, histories, strict=True)
+        ]
+        allow = [None if query.allow is None else known(query.allow) for query in queries]
+        where = [None if query.where is None else self._where(query.where) for query in queries]
+        return Filters(
+            Ragged.from_rows(exclude) if any(map(len, exclude)) else None,
+            allow if any(one is not None for one in allow) else None,
+            where if any(one is not None for one in where) else None,
+        )
+
+    def _where(self, where: Mapping[str, Any]) -> Mask:
+        if self._attributes is None:
+            raise QueryError(
+                f"where={dict(where)!r}: needs a catalogue table; attach one with attach(Attributes.read(...))"
+            )
+        return self._attributes.mask(where)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a self-contained bundle: a folder that `pathdex.load` opens without the training data."""
@@ -217,7 +293,7 @@ class Recommender(ABC):
 
 
 def _is_many(history: Sequence[Any]) -> bool:
-    return isinstance(next(iter(history), None), list | tuple | np.ndarray)
+    return isinstance(next(iter(history), None), list | tuple | np.ndarray | Query)
 
 
 def _check_n(n: int) -> None:
@@ -228,9 +304,3 @@ def _check_n(n: int) -> None:
 def _preview(history: Sequence[Id]) -> str:
     shown = ", ".join(repr(one) for one in history[:3])
     return shown + (", ..." if len(history) > 3 else "")
-
-
-def _exclusions(histories: Ragged, denied: NDArray[np.int64], exclude_seen: bool) -> Ragged | None:
-    if not exclude_seen and not len(denied):
-        return None
-    return Ragged.from_rows(np.unique(np.concatenate([row if exclude_seen else row[:0], denied])) for row in histories)

@@ -76,11 +76,6 @@ def no_ranking(num_queries: int, n: int) -> Ranking:
     return Ranking(empty.items, empty.scores, empty.candidates)
 
 
-def filter_rows(filters: Filters, rows: Ints) -> Filters:
-    """The filters of some of the queries."""
-    return filters if filters.exclude is None else Filters(filters.exclude.take(rows), filters.allow)
-
-
 def join_rankings(parts: Sequence[Ranking]) -> Ranking:
     """The answers to several batches as one."""
     return Ranking(
@@ -115,7 +110,9 @@ class _CompiledFilters(NamedTuple):
 
     exclude: NDArray[np.int32]
     offsets: Ints
-    allowed: NDArray[np.bool_]
+    masks: NDArray[np.bool_]
+    """(mask, item): what `allow` and `where` let through; queries with the same filters share a mask."""
+    mask_of: Ints
     stamps: Ints
 
 
@@ -123,10 +120,18 @@ def _compiled_filters(filters: Filters, num_queries: int, num_items: int) -> _Co
     exclude = filters.exclude
     if exclude is None:
         exclude = Ragged(np.empty(0, np.int32), np.zeros(num_queries + 1, np.int64))
-    allowed = np.full(num_items, filters.allow is None)
-    if filters.allow is not None:
-        allowed[filters.allow] = True
-    return _CompiledFilters(exclude.values, exclude.offsets, allowed, np.full(num_items, UNKNOWN, np.int64))
+    places: dict[tuple[int, int], int] = {}
+    masks: list[NDArray[np.bool_]] = []
+    mask_of = np.zeros(num_queries, np.int64)
+    for query in range(num_queries):
+        key = id(filters.allow_of(query)), id(filters.where_of(query))
+        if key not in places:
+            places[key] = len(masks)
+            masks.append(filters.allowed(query, num_items))
+        mask_of[query] = places[key]
+    stacked = np.stack(masks) if masks else np.empty((0, num_items), np.bool_)
+    stamps = np.full(num_items, UNKNOWN, np.int64)
+    return _CompiledFilters(exclude.values, exclude.offsets, stacked, mask_of, stamps)
 
 
 def _empty(num_queries: int, n: int) -> _Best:
@@ -192,12 +197,13 @@ def _stamp_excluded(filters: _CompiledFilters, query: int) -> None:
 def _add_block(scores: Floats, first: int, filters: _CompiledFilters, best: _Best, sizes: Ints) -> None:
     for query in range(scores.shape[0]):
         _stamp_excluded(filters, query)
+        allowed = filters.masks[filters.mask_of[query]]
         items, kept, size, eligible = best.items[query], best.scores[query], sizes[query], 0
         # Codes rise, so a later item that only equals the worst kept one never replaces it.
         worst = kept[0] if size == len(items) else -np.inf
         for column in range(scores.shape[1]):
             item = first + column
-            if filters.allowed[item] and filters.stamps[item] != query:
+            if allowed[item] and filters.stamps[item] != query:
                 eligible += 1
                 if size < len(items) or scores[query, column] > worst:
                     size = offer(items, kept, size, item, scores[query, column])
@@ -212,10 +218,11 @@ def _add_candidates(
 ) -> None:
     for query in range(len(offsets) - 1):
         _stamp_excluded(filters, query)
+        allowed = filters.masks[filters.mask_of[query]]
         size = 0
         for position in range(offsets[query], offsets[query + 1]):
             item = candidates[position]
-            if filters.allowed[item] and filters.stamps[item] != query:
+            if allowed[item] and filters.stamps[item] != query:
                 best.candidates[query] += 1
                 size = offer(best.items[query], best.scores[query], size, item, scores[position])
 
@@ -229,10 +236,11 @@ def _fill(filled: _Best, order: Ints, scores: Floats, filters: _CompiledFilters)
             filters.stamps[items[place]] = query
             place += 1
         _stamp_excluded(filters, query)
+        allowed = filters.masks[filters.mask_of[query]]
         for item in order:
             if place == len(items):
                 break
-            if filters.allowed[item] and filters.stamps[item] != query:
+            if allowed[item] and filters.stamps[item] != query:
                 items[place] = item
                 filled.scores[query, place] = scores[item]
                 filled.candidates[query] += 1

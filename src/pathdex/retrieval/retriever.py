@@ -89,8 +89,11 @@ class Retriever:
         kept = np.ones(len(found.items), np.bool_)
         if filters.exclude is not None:
             kept &= ~np.isin(found.items, filters.exclude[query])
-        if filters.allow is not None:
-            kept &= np.isin(found.items, filters.allow)
+        allow, where = filters.allow_of(query), filters.where_of(query)
+        if allow is not None:
+            kept &= np.isin(found.items, allow)
+        if where is not None:
+            kept &= where[found.items]
         return Candidates(found.items[kept], found.log_probability[kept])
 
 
