@@ -27,7 +27,7 @@ MAX_PATHS = 2**62
 """K^D must fit in one int64 path code."""
 
 
-def _parameter(
+def parameter(
     default: Any,
     help: str,
     *,
@@ -36,6 +36,7 @@ def _parameter(
     above: float | None = None,
     choices: tuple[str, ...] | None = None,
 ) -> Any:
+    """A field of a dataclass that `check_fields` checks: its default, what it is, and the values it may have."""
     rules = {"help": help, "low": low, "high": high, "above": above, "choices": choices}
     return field(default=default, metadata=rules)
 
@@ -45,80 +46,80 @@ class Config:
     """Hyper-parameters of Deep Retrieval. The letters are the paper's."""
 
     # The structure: K nodes in each of D layers, J paths per item.
-    num_nodes: int | None = _parameter(None, "K, nodes per layer; default: from the size of the catalogue", low=2)
-    depth: int = _parameter(3, "D, layers", low=1, high=16)
-    paths_per_item: int = _parameter(3, "J, paths that each item lives on", low=1, high=64)
-    structure: str = _parameter("mlp", "network of each layer", choices=("mlp", "recurrent"))
-    structure_hidden: int = _parameter(128, "hidden units of each layer's network", low=1)
-    node_dim: int = _parameter(32, "size of the node embeddings", low=1)
+    num_nodes: int | None = parameter(None, "K, nodes per layer; default: from the size of the catalogue", low=2)
+    depth: int = parameter(3, "D, layers", low=1, high=16)
+    paths_per_item: int = parameter(3, "J, paths that each item lives on", low=1, high=64)
+    structure: str = parameter("mlp", "network of each layer", choices=("mlp", "recurrent"))
+    structure_hidden: int = parameter(128, "hidden units of each layer's network", low=1)
+    node_dim: int = parameter(32, "size of the node embeddings", low=1)
 
     # The user encoder and the reranker.
-    encoder: str = _parameter("gru", "user encoder", choices=("gru", "pooled", "attention"))
-    embedding_dim: int = _parameter(64, "size of item and user vectors", low=1)
-    history_length: int = _parameter(69, "latest items of a history that the encoder reads", low=1)
-    shared_items: bool = _parameter(True, "one vector per item for reading histories and for scoring")
-    dropout: float = _parameter(0.3, "dropout on item vectors in the encoder", low=0.0, high=0.95)
-    reranker: str = _parameter("softmax", "reranker and its loss", choices=("softmax", "logistic"))
-    softmax: str = _parameter(
+    encoder: str = parameter("gru", "user encoder", choices=("gru", "pooled", "attention"))
+    embedding_dim: int = parameter(64, "size of item and user vectors", low=1)
+    history_length: int = parameter(69, "latest items of a history that the encoder reads", low=1)
+    shared_items: bool = parameter(True, "one vector per item for reading histories and for scoring")
+    dropout: float = parameter(0.3, "dropout on item vectors in the encoder", low=0.0, high=0.95)
+    reranker: str = parameter("softmax", "reranker and its loss", choices=("softmax", "logistic"))
+    softmax: str = parameter(
         "auto",
         "softmax loss over all items, or sampled; auto: full for small catalogues",
         choices=("auto", "full", "sampled"),
     )
-    negatives: str = _parameter(
+    negatives: str = parameter(
         "uniform",
         "where sampled negatives come from; mixed: half uniform, half in-batch",
         choices=("uniform", "popularity", "in-batch", "mixed"),
     )
-    num_negatives: int = _parameter(1000, "negatives shared by a batch", low=1)
+    num_negatives: int = parameter(1000, "negatives shared by a batch", low=1)
 
     # E-step.
-    schedule: str = _parameter(
+    schedule: str = parameter(
         "warm",
         "warm: encoder first, then EM on the structure; paper: joint epochs, then the softmax frozen",
         choices=("warm", "paper"),
     )
-    epochs: int = _parameter(6, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
-    rounds: int = _parameter(4, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
-    final_epochs: int = _parameter(2, "epochs of the structure model on the final paths", low=0)
-    batch_size: int = _parameter(1024, "interactions per step of the encoder", low=1)
-    structure_batch_size: int = _parameter(4096, "interactions per step of the structure model alone", low=1)
-    learning_rate: float = _parameter(3e-3, "of Adam, encoder", above=0.0)
-    item_learning_rate: float = _parameter(
+    epochs: int = parameter(6, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
+    rounds: int = parameter(4, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
+    final_epochs: int = parameter(2, "epochs of the structure model on the final paths", low=0)
+    batch_size: int = parameter(1024, "interactions per step of the encoder", low=1)
+    structure_batch_size: int = parameter(4096, "interactions per step of the structure model alone", low=1)
+    learning_rate: float = parameter(3e-3, "of Adam, encoder", above=0.0)
+    item_learning_rate: float = parameter(
         0.03,
         "of Adam, item vectors; higher than the encoder's, since a step moves only the rows it touches",
         above=0.0,
     )
-    structure_learning_rate: float = _parameter(3e-3, "of Adam, structure model", above=0.0)
-    weight_decay: float = _parameter(0.0, "L2 decay of dense weights", low=0.0)
+    structure_learning_rate: float = parameter(3e-3, "of Adam, structure model", above=0.0)
+    weight_decay: float = parameter(0.0, "L2 decay of dense weights", low=0.0)
 
     # M-step.
-    start: str = _parameter(
+    start: str = parameter(
         "residual-kmeans",
         "first paths: random as in the paper, or codes of the warm item vectors",
         choices=("random", "residual-kmeans"),
     )
-    candidate_paths: int = _parameter(100, "S, scored paths kept per item", low=1)
-    scoring: str = _parameter(
+    candidate_paths: int = parameter(100, "S, scored paths kept per item", low=1)
+    scoring: str = parameter(
         "item",
         "item: one beam per item over the sum of its samples; streaming: the paper's, one beam per sample",
         choices=("item", "streaming"),
     )
-    score_beam: int = _parameter(50, "width of the beam that collects scores", low=1)
-    score_samples: int = _parameter(16, "samples per item whose paths are scored in a round", low=1)
-    decay: float = _parameter(0.999, "eta, decay of the streaming scores", above=0.0, high=1.0)
-    descent_iterations: int = _parameter(4, "T, iterations of coordinate descent", low=1)
-    path_size: float = _parameter(
+    score_beam: int = parameter(50, "width of the beam that collects scores", low=1)
+    score_samples: int = parameter(16, "samples per item whose paths are scored in a round", low=1)
+    decay: float = parameter(0.999, "eta, decay of the streaming scores", above=0.0, high=1.0)
+    descent_iterations: int = parameter(4, "T, iterations of coordinate descent", low=1)
+    path_size: float = parameter(
         16.0, "wanted number of items on the path of an average item; finds the penalty", low=1.0
     )
-    penalty: float | None = _parameter(None, "alpha, fixed; default: found for `path_size`", low=0.0)
-    penalty_degree: int = _parameter(4, "degree of the penalty f(|c|) = |c|^degree / degree", low=2, high=8)
+    penalty: float | None = parameter(None, "alpha, fixed; default: found for `path_size`", low=0.0)
+    penalty_degree: int = parameter(4, "degree of the penalty f(|c|) = |c|^degree / degree", low=2, high=8)
 
     # Retrieval.
-    beam_size: int = _parameter(50, "B, paths that a query follows by default", low=1)
-    path_weight: float = _parameter(0.3, "weight of the log path probability in the final score", low=0.0)
+    beam_size: int = parameter(50, "B, paths that a query follows by default", low=1)
+    path_weight: float = parameter(0.3, "weight of the log path probability in the final score", low=0.0)
 
     def __post_init__(self) -> None:
-        _check(self, self._inconsistencies)
+        check_fields(self, self._inconsistencies)
 
     def _inconsistencies(self) -> list[str]:
         problems = []
@@ -185,12 +186,12 @@ class Config:
 class RunOptions:
     """How a model is run; none of it changes what the model is."""
 
-    device: str = _parameter("cpu", "torch device: cpu, cuda, cuda:0 ...")
-    seed: int = _parameter(0, "seed of every random choice", low=0)
-    threads: int | None = _parameter(None, "threads; default: all cores", low=1)
+    device: str = parameter("cpu", "torch device: cpu, cuda, cuda:0 ...")
+    seed: int = parameter(0, "seed of every random choice", low=0)
+    threads: int | None = parameter(None, "threads; default: all cores", low=1)
 
     def __post_init__(self) -> None:
-        _check(self, list)
+        check_fields(self, list)
 
 
 _PAPER = {
@@ -246,7 +247,8 @@ def default_num_nodes(num_items: int, paths_per_item: int, depth: int, path_size
     return max(8, math.ceil(math.pow(wanted, 1 / depth)))
 
 
-def _check(config: Any, inconsistencies: Any) -> None:
+def check_fields(config: Any, inconsistencies: Any) -> None:
+    """Raise `ConfigError` for every field that breaks its rule, or else for every problem `inconsistencies()` lists."""
     problems = []
     for spec in dataclasses.fields(config):
         problem = _broken_rule(spec, getattr(config, spec.name))
