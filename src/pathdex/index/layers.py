@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+from pathdex.index.arithmetic import Floats, add_rows, exponentiate, highest, kth_largest
 
 LANES = 16
 """Rows of nodes are padded to a multiple of this, so that loops over them vectorise without a remainder."""
@@ -63,11 +63,10 @@ def node_probabilities(
         count += value > 0
     for k in range(len(result)):
         result[k] = bias[k]
-    for a in range(count):
-        value = hidden[a]
-        row = outputs[active[a]]
-        for k in range(len(result)):
-            result[k] += value * row[k]
+    add_rows(hidden, active, count, outputs, result)
+    top = highest(result, num_nodes)
+    for k in range(num_nodes):
+        result[k] -= top
     exponentiate(result, num_nodes, bits)
     total = np.float32(0.0)
     for k in range(num_nodes):
@@ -75,31 +74,6 @@ def node_probabilities(
     scale = np.float32(1.0) / total
     for k in range(num_nodes):
         result[k] *= scale
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def exponentiate(values: Floats, count: int, bits: NDArray[np.int32]) -> None:
-    """exp(values - max) in place for the first `count`, to a relative error of 3e-6.
-
-    exp(x) = 2^n 2^f with f in [0, 1): a polynomial for 2^f, and n put into the exponent bits of a float.
-    """
-    top = values[0]
-    for k in range(1, count):
-        top = max(top, values[k])
-    power = bits.view(np.float32)
-    for k in range(count):
-        y = max((values[k] - top) * np.float32(1.44269504), np.float32(-126.0))
-        whole = np.floor(y)
-        f = y - whole
-        bits[k] = (np.int32(whole) + np.int32(127)) << np.int32(23)
-        poly = np.float32(1.8775767e-3)
-        poly = poly * f + np.float32(8.9893397e-3)
-        poly = poly * f + np.float32(5.5826318e-2)
-        poly = poly * f + np.float32(2.4015361e-1)
-        poly = poly * f + np.float32(6.9315308e-1)
-        values[k] = poly * f + np.float32(9.9999994e-1)
-    for k in range(count):
-        values[k] *= power[k]
 
 
 @njit(cache=True, nogil=True)
@@ -110,7 +84,7 @@ def largest(values: Floats, count: int, keep: int, scratch: Floats, chosen: NDAr
     """
     for k in range(count):
         scratch[k] = values[k]
-    cut = _kth_largest(scratch, count, min(keep, count))
+    cut = kth_largest(scratch, count, min(keep, count))
     found, at_cut = 0, 0
     for k in range(count):
         if values[k] > cut and values[k] > 0:
@@ -127,28 +101,3 @@ def largest(values: Floats, count: int, keep: int, scratch: Floats, chosen: NDAr
     order = np.argsort(-values[chosen[:above]], kind="mergesort")
     chosen[:above] = chosen[:above][order]
     return found
-
-
-@njit(cache=True, nogil=True)
-def _kth_largest(values: Floats, count: int, k: int) -> float:
-    """Quickselect; reorders `values`."""
-    low, high, want = 0, count - 1, k - 1
-    while low < high:
-        pivot = values[(low + high) // 2]
-        i, j = low, high
-        while i <= j:
-            while values[i] > pivot:
-                i += 1
-            while values[j] < pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if want <= j:
-            high = j
-        elif want >= i:
-            low = i
-        else:
-            break
-    return float(values[want])
