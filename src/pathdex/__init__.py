@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathdex.baselines.popularity import Popularity
     from pathdex.config import Config, RunOptions
     from pathdex.data import (
+        Attributes,
         Interactions,
         describe,
         fetch,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pathdex.retrieval.runs import Run
 
 __all__ = [
+    "Attributes",
     "BruteForce",
     "Config",
     "DeepRetrieval",
@@ -61,6 +63,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Attributes": "pathdex.data",
     "BruteForce": "pathdex.baselines.brute_force",
     "Config": "pathdex.config",
     "DeepRetrieval": "pathdex.retrieval.recommender",

@@ -1,5 +1,6 @@
 """Interactions to sequences: readers, vocabulary, splits, data set sources, planted data."""
 
+from pathdex.data.attributes import AlignedAttributes, Attributes
 from pathdex.data.catalogue import PlantedCatalogue, planted_catalogue
 from pathdex.data.describe import describe
 from pathdex.data.findings import Finding
@@ -23,6 +24,8 @@ from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 __all__ = [
     "SOURCES",
     "UNKNOWN",
+    "AlignedAttributes",
+    "Attributes",
     "DataSource",
     "Finding",
     "Id",

@@ -96,8 +96,8 @@ def build(rows: Rows, limits: Limits, *, name: str, ordered: bool) -> Interactio
         kept = frame.select(pl.exclude("rating")).collect(engine="streaming")
     notes = {"rows": rows.count, "dropped_low_rating": rows.count - kept.height}
     times = kept["time"] if "time" in rows.columns else None
-    item_codes, items = _encode(kept["item"])
-    user_codes, users = _encode(kept["user"])
+    item_codes, items = Vocabulary.encode(kept["item"])
+    user_codes, users = Vocabulary.encode(kept["user"])
     del kept
 
     stay = _frequent(item_codes, len(items), limits.min_item_interactions)
@@ -124,16 +124,6 @@ def build(rows: Rows, limits: Limits, *, name: str, ordered: bool) -> Interactio
         ordered,
         notes,
     )
-
-
-def _encode(column: pl.Series) -> tuple[NDArray[np.int32], Vocabulary]:
-    """Each value's place among the distinct values in sorted order."""
-    encoded = column.rechunk().to_arrow().dictionary_encode()
-    distinct = pl.Series(encoded.dictionary)
-    order = distinct.arg_sort().to_numpy()
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    return place[encoded.indices.to_numpy()], Vocabulary.from_column(distinct.gather(order))
 
 
 def _duplicates(table: pl.DataFrame, moment: list[str], num_items: int) -> int:

@@ -45,6 +45,23 @@ class Vocabulary:
         used = np.frombuffer(text or b"", np.uint8)[ends[0] : ends[-1]]
         return cls.from_arrays({"text": used, "offsets": ends - ends[0]})
 
+    @classmethod
+    def encode(cls, column: pl.Series) -> tuple[NDArray[np.int32], Vocabulary]:
+        """The distinct values of a column in sorted order, and the code of each row. The column has no nulls."""
+        encoded = column.rechunk().to_arrow().dictionary_encode()
+        distinct = pl.Series(encoded.dictionary)
+        order = distinct.arg_sort().to_numpy()
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        return place[encoded.indices.to_numpy()], cls.from_column(distinct.gather(order))
+
+    def column(self) -> pl.Series:
+        """All ids by code, as a column of integers or text, without a Python object per id."""
+        if self._integers is not None:
+            return pl.Series(self._integers)
+        offsets, text = pa.py_buffer(self._offsets), pa.py_buffer(self._text)
+        return pl.Series(pa.LargeStringArray.from_buffers(len(self), offsets, text))
+
     def take(self, codes: NDArray[np.integer]) -> Vocabulary:
         """The ids of the given codes as a vocabulary of their own, in the given order."""
         if self._integers is not None:

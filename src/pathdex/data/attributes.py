@@ -1,0 +1,222 @@
+"""A catalogue table: what is known of each item, for filters such as `where={"category": ["a", "b"]}`."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pathdex.data.conditions import AnyOf, Column, Condition, make_column
+from pathdex.data.findings import raise_errors
+from pathdex.data.formats import Source, open_source, reading
+from pathdex.data.rows import SHOWN_ROWS, check_rows
+from pathdex.data.vocabulary import UNKNOWN, Vocabulary
+from pathdex.errors import DataError, QueryError
+
+Mask: TypeAlias = NDArray[np.bool_]
+_Key: TypeAlias = tuple[tuple[str, Condition], ...]
+
+CACHE_BYTES = 64 * 2**20
+"""How much memory the masks of past conditions may take by default."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attributes:
+    """A table with one row per item. Every column but the item's is an attribute that `where` can ask for."""
+
+    ids: pl.Series
+    """The item of each row: integers or text."""
+    values: Mapping[str, Column]
+    """The attributes by row."""
+    skipped: Mapping[str, str]
+    """Columns of a type that no condition can be put on, and that type."""
+
+    @classmethod
+    def read(cls, source: Source, *, item: str | None = None, format: str | None = None) -> Attributes:
+        """Read a catalogue table from a CSV, TSV, JSON lines or Parquet file, a frame or an Arrow table.
+
+        The item column is found by its common names (`item_id`, `movieId`, `sku` ...) unless named. Attributes are
+        text, integers, booleans, numbers, or lists of these; dates and structures are skipped. Two rows for one item
+        are an error.
+        """
+        table = open_source(source, format)
+        with reading(table.name):
+            frame = table.frame.collect()
+        rows = check_rows(replace(table, frame=frame.lazy()), {"item": item}, use_rating=False)
+        raise_errors(rows.findings)
+        ids = rows.frame.collect()["item"]
+        _refuse_repeats(ids, rows.columns["item"], table.name)
+        others = frame.drop(rows.columns["item"])
+        if not others.width:
+            raise DataError(
+                f"{table.name} has no column but {rows.columns['item']!r}; a catalogue table needs an attribute"
+            )
+        made = {column.name: make_column(column, text_file=not table.typed) for column in others}
+        return cls(
+            ids,
+            {name: column for name, column in made.items() if column is not None},
+            {name: str(others[name].dtype) for name, column in made.items() if column is None},
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names that `where` takes."""
+        return tuple(self.values)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{name}: {column.description}" for name, column in self.values.items())
+        return f"Attributes({len(self):,} items; {kinds})"
+
+    def align(self, items: Vocabulary, *, cache_bytes: int = CACHE_BYTES) -> AlignedAttributes:
+        """The table in the order of a model's items.
+
+        Rows of items that the model does not know are ignored; items without a row meet no condition.
+        """
+        item_of_row = _codes(self.ids, items)
+        used = int((item_of_row != UNKNOWN).sum())
+        if len(items) and not used:
+            warnings.warn(
+                f"none of the {len(items):,} items of the model has a row in the catalogue table, so no item meets any "
+                "condition; check its item column",
+                stacklevel=2,
+            )
+        values = {name: column.align(item_of_row, len(items)) for name, column in self.values.items()}
+        return AlignedAttributes(
+            values, self.skipped, len(items), len(items) - used, len(self) - used, cache_bytes=cache_bytes
+        )
+
+
+class AlignedAttributes:
+    """Attributes by item code. Any number of threads may ask for masks."""
+
+    def __init__(
+        self,
+        values: Mapping[str, Column],
+        skipped: Mapping[str, str],
+        num_items: int,
+        missing: int,
+        unknown: int,
+        *,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:
+        self._values = values
+        self._skipped = skipped
+        self.num_items = num_items
+        self.missing = missing
+        """How many items of the model have no row in the table."""
+        self.unknown = unknown
+        """How many rows of the table are of items that the model does not know."""
+        self._cache = _MaskCache(cache_bytes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names that `where` takes."""
+        return tuple(self._values)
+
+    def __repr__(self) -> str:
+        return f"AlignedAttributes({self.num_items:,} items, {self.missing:,} without a row; {', '.join(self.columns)})"
+
+    def mask(self, where: Mapping[str, Any]) -> Mask:
+        """Which items meet all conditions, by item code; not to be written to.
+
+        A condition is a value, a list of values of which any may hold (an empty list holds for no item), or
+        `{"min": a, "max": b}` with both ends included and either left out. An item with a list of values meets a
+        condition if any of them does. Items without a value meet none. No conditions at all hold for every item.
+        """
+        if not isinstance(where, Mapping):
+            raise QueryError(f"where={where!r}: must map columns to values; write it as {{'category': ['a', 'b']}}")
+        conditions = {name: self._column(name).condition(asked) for name, asked in where.items()}
+        key = tuple(sorted(conditions.items(), key=lambda one: one[0]))
+        found = self._cache.get(key)
+        return self._cache.put(key, self._compute(key)) if found is None else found
+
+    def _compute(self, key: _Key) -> Mask:
+        mask = np.ones(self.num_items, np.bool_)
+        for name, condition in key:
+            mask &= self._values[name].select(condition, self.num_items)
+        return mask
+
+    def _column(self, name: Any) -> Column:
+        if name in self._values:
+            return self._values[name]
+        if name in self._skipped:
+            raise QueryError(
+                f"where[{name!r}]: no condition can be put on a column of type {self._skipped[name]}; cast it to text, "
+                "whole numbers, booleans, numbers or lists of these, and read the table again"
+            )
+        close = difflib.get_close_matches(str(name), self.columns, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        shown = ", ".join(self.columns) or "none"
+        raise QueryError(f"where[{name!r}]: the catalogue table has no such column; its columns are: {shown}{hint}")
+
+
+class _MaskCache:
+    """The masks used last, up to a number of bytes."""
+
+    ENTRY_BYTES = 1024
+    """What an entry takes besides its mask and the values of its conditions, generously."""
+    VALUE_BYTES = 64
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._masks: OrderedDict[_Key, Mask] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, key: _Key) -> Mask | None:
+        with self._lock:
+            mask = self._masks.get(key)
+            if mask is not None:
+                self._masks.move_to_end(key)
+            return mask
+
+    def put(self, key: _Key, mask: Mask) -> Mask:
+        """Keep a mask, read-only; returns the one that is kept where another thread was first."""
+        mask.flags.writeable = False
+        with self._lock:
+            if key in self._masks:
+                return self._masks[key]
+            self._masks[key] = mask
+            self._bytes += self._size(key, mask)
+            while self._bytes > self._limit:
+                self._bytes -= self._size(*self._masks.popitem(last=False))
+        return mask
+
+    def _size(self, key: _Key, mask: Mask) -> int:
+        values = sum(len(condition.values) for _, condition in key if isinstance(condition, AnyOf))
+        return mask.nbytes + self.ENTRY_BYTES + self.VALUE_BYTES * values
+
+
+def _refuse_repeats(ids: pl.Series, column: str, name: str) -> None:
+    repeated = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
+    if len(repeated):
+        shown = ", ".join(repr(one) for one in repeated.head(SHOWN_ROWS)) + (
+            ", ..." if len(repeated) > SHOWN_ROWS else ""
+        )
+        raise DataError(
+            f"column {column!r} of {name}: {len(repeated):,} items have more than one row ({shown}); keep one row per "
+            "item; several values of an item go into a list column"
+        )
+
+
+def _codes(ids: pl.Series, items: Vocabulary) -> NDArray[np.int64]:
+    """The code of each row's item, or `UNKNOWN`; text and integers find each other as in `Vocabulary.code`."""
+    known = items.column()
+    if known.dtype != ids.dtype:
+        # Text becomes an integer only where it is printed as one.
+        whole = ids.cast(known.dtype, strict=False)
+        ids = pl.select(pl.when(whole.cast(ids.dtype) == ids).then(whole)).to_series()
+    places = pl.DataFrame({"id": known}).with_row_index("code")
+    found = pl.DataFrame({"id": ids}).join(places, on="id", how="left", maintain_order="left")["code"]
+    return found.cast(pl.Int64).fill_null(UNKNOWN).to_numpy()
