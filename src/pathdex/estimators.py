@@ -13,8 +13,10 @@ from pathdex.retrieval.contract import Recommender
 ESTIMATORS = {
     "brute-force": "pathdex.baselines.brute_force:BruteForce",
     "deep-retrieval": "pathdex.retrieval.recommender:DeepRetrieval",
+    "ffm-hnsw": "pathdex.baselines.ffm_hnsw:FFMHNSW",
     "item-cf": "pathdex.baselines.item_cf:ItemCF",
     "popularity": "pathdex.baselines.popularity:Popularity",
+    "youtube-dnn": "pathdex.baselines.youtube_dnn:YouTubeDNN",
 }
 """Name -> module:class, imported when it is needed."""
 
