@@ -197,8 +197,16 @@ def test_the_examples_for_data_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert run_python(DOCS / "data-formats.md")["data"].num_items == 2
 
 
+def test_the_examples_for_filters_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_workbench(tmp_path, monkeypatch)
+    names = run_python(DOCS / "filters.md")
+    assert [one.id for one in names["found"]] == [1210]
+    assert [one.id for one in names["forest_or_city"]] == [1210]
+
+
 def test_no_example_is_left_out() -> None:
-    run = {"README.md", *(f"docs/{name}.md" for name in ("bundle-format", "data-formats", "evaluation", "extending"))}
+    pages = ("bundle-format", "data-formats", "evaluation", "extending", "filters")
+    run = {"README.md", *(f"docs/{name}.md" for name in pages)}
     assert {page_name(page) for page in PAGES if code_blocks(page, "python")} == run
 
 

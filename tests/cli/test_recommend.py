@@ -37,6 +37,57 @@ def test_filters(pathdex: Pathdex, run: Path) -> None:
     assert set(items_of(kept)) == {"1", "7", "9"}
 
 
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Path:
+    """Of the 40 items, every fifth is on shelf a; prices equal the ids."""
+    file = tmp_path / "shop.csv"
+    lines = [f"{item},{'bcdea'[(item - 1) % 5]},{item},{'true' if item < 20 else 'false'}" for item in range(1, 40)]
+    file.write_text("\n".join(["item_id,shelf,price,open", *lines, "999,a,1,true"]) + "\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (["shelf=a"], {5, 10, 15, 20, 25, 30, 35}),
+        (["shelf=a|b", "price=4..11"], {5, 6, 10, 11}),
+        (["shelf= a | b ", "price = ..6"], {1, 5, 6}),
+        (["price=38.."], {38, 39}),
+        (["shelf=a", "open=true"], {5, 10, 15}),
+        (["price=3..3"], {3}),
+        (["shelf=nowhere"], set()),
+    ],
+)
+def test_conditions_on_a_catalogue(
+    pathdex: Pathdex, run: Path, catalogue: Path, where: list[str], expected: set[int]
+) -> None:
+    flags = [flag for one in where for flag in ("--where", one)]
+    asked = ["recommend", run, "--history", "2,7", "--n", 40, "--keep-seen", "--catalogue", catalogue, *flags]
+    assert set(items_of(pathdex(*asked).stdout)) == {str(item) for item in expected}
+
+
+def test_a_condition_that_cannot_be(pathdex: Pathdex, run: Path, catalogue: Path) -> None:
+    asked = ["recommend", run, "--history", "2", "--catalogue", catalogue, "--where", "price=7|x12"]
+    assert "where['price']=['7', 'x12']: the column holds whole numbers" in pathdex(*asked, fails=1).stderr
+
+
+def test_conditions_for_a_file_of_users(
+    pathdex: Pathdex, run: Path, histories: Path, catalogue: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "recs.csv"
+    asked = ["recommend", run, "--input", histories, "--output", target, "--user", "who", "--n", 3]
+    pathdex(*asked, "--catalogue", catalogue, "--where", "price=11..12")
+    assert set(pl.read_csv(target)["item"].to_list()) == {11, 12}
+
+
+def test_the_item_column_of_a_catalogue_can_be_named(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "shop.jsonl"
+    file.write_text('{"thing": 3, "tags": ["a", "b"]}\n{"thing": 4, "tags": ["b"]}\n')
+    asked = ["recommend", run, "--history", "1", "--catalogue", file, "--where", "tags=a"]
+    assert "no item column found" in pathdex(*asked, fails=1).stderr
+    assert items_of(pathdex(*asked, "--catalogue-item", "thing").stdout) == ["3"]
+
+
 def test_explain_shows_the_paths(pathdex: Pathdex, run: Path) -> None:
     text = pathdex("recommend", run, "--history", "1,2", "--n", 2, "--explain").stdout
     assert text.count("  path (") == 2 * 2
@@ -105,6 +156,16 @@ def test_an_existing_output_is_left_alone(pathdex: Pathdex, run: Path, histories
         (["--history", "1", "--beam", 0], "beam=0: must be"),
         (["--history", "1", "--n", 5, "--candidates", 2], "candidates=2: must be at least n=5"),
         (["--history", ","], "--history ',': must name at least one"),
+        (["--history", "1", "--where", "a=b"], "pass --catalogue and --where together, or neither"),
+        (["--history", "1", "--catalogue", "x.csv"], "pass --catalogue and --where together, or neither"),
+        (["--history", "1", "--catalogue", "x.csv", "--where", "a"], "--where 'a': must be COLUMN=VALUE; write it as"),
+        (["--history", "1", "--catalogue", "x.csv", "--where", "=b"], "--where '=b': must be COLUMN=VALUE"),
+        (["--history", "1", "--catalogue", "x.csv", "--where", "a=|"], "--where 'a=|': must be COLUMN=VALUE"),
+        (
+            ["--history", "1", "--catalogue", "x.csv", "--where", "a=b", "--where", "a=c"],
+            "--where 'a=c': 'a' was given before; write all its values as 'a=a|b'",
+        ),
+        (["--history", "1", "--catalogue", "nowhere.csv", "--where", "a=b"], "nowhere.csv does not exist"),
     ],
 )
 def test_bad_options(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from pathdex.retrieval.contract import Recommender
 
 BATCH = "Many users"
+_RANGE = re.compile(r"(?P<min>-?[0-9][0-9.eE+-]*?)?\.\.(?P<max>-?[0-9][0-9.eE+-]*)?")
 
 
 @takes_columns
@@ -29,6 +32,16 @@ def recommend(
     deny: Annotated[str | None, typer.Option(help="Item ids never to recommend: a,b,c")] = None,
     allow: Annotated[str | None, typer.Option(help="The only item ids to recommend: a,b,c")] = None,
     keep_seen: Annotated[bool, typer.Option("--keep-seen", help="Also recommend items of the history.")] = False,
+    catalogue: Annotated[
+        Path | None, typer.Option(help="A table with one row per item, for --where.", metavar="FILE")
+    ] = None,
+    catalogue_item: Annotated[
+        str | None, typer.Option(help="Its column of item ids, if its name is not a common one.", metavar="NAME")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="What items must be, by column: 'shelf=a|b', 'price=5..20'. Repeat for more columns."),
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the paths that found each item.")] = False,
     source: Annotated[
         Path | None,
@@ -53,25 +66,55 @@ def recommend(
 
         pathdex recommend runs/first --history 260,1196 --n 5 --explain
 
+        pathdex recommend runs/first --history 260 --catalogue movies.parquet --where 'genre=war|drama'
+
         pathdex recommend runs/first --input users.parquet --output recommendations.parquet --candidates 100
     """
+    from pathdex.data import Attributes
     from pathdex.estimators import load
+    from pathdex.retrieval.batch import check_target
 
     if (history is None) == (source is None) or (source is None) != (target is None):
         raise QueryError("pass either --history, or both --input and --output")
     if explain and history is None:
         raise QueryError("--explain is for one history; leave it out with --input")
+    if (catalogue is None) != (not where):
+        raise QueryError("pass --catalogue and --where together, or neither")
     asked: dict[str, Any] = {
         "n": n,
         "exclude_seen": not keep_seen,
         "deny": words(deny, "--deny"),
         "allow": None if allow is None else words(allow, "--allow"),
+        "where": conditions(where) if where else None,
         **{name: value for name, value in (("beam", beam), ("candidates", candidates)) if value is not None},
     }
+    if target is not None:
+        check_target(target, overwrite=overwrite)
+    model = load(folder)
+    if catalogue is not None:
+        model.attach(Attributes.read(catalogue, item=catalogue_item))
     if source is not None and target is not None:
-        _many(folder, source, target, reading, overwrite=overwrite, asked=asked)
+        _many(model, source, target, reading, overwrite=overwrite, asked=asked)
     else:
-        _one(load(folder), words(history, "--history"), explain=explain, asked=asked)
+        _one(model, words(history, "--history"), explain=explain, asked=asked)
+
+
+def conditions(texts: Sequence[str]) -> dict[str, Any]:
+    """`where` from `column=value`, `column=one|other` and, for numbers, `column=low..high` with one end optional."""
+    where: dict[str, Any] = {}
+    for text in texts:
+        column, sign, wanted = (part.strip() for part in text.partition("="))
+        values = [value for value in (value.strip() for value in wanted.split("|")) if value]
+        if not column or not sign or not values:
+            raise QueryError(f"--where {text!r}: must be COLUMN=VALUE; write it as 'shelf=a|b' or 'price=5..20'")
+        if column in where:
+            raise QueryError(f"--where {text!r}: {column!r} was given before; write all its values as '{column}=a|b'")
+        span = _RANGE.fullmatch(wanted)
+        if span is not None and wanted != "..":
+            where[column] = {name: bound for name, bound in span.groupdict().items() if bound}
+        else:
+            where[column] = values
+    return where
 
 
 def _one(model: Recommender, history: list[str], *, explain: bool, asked: dict[str, Any]) -> None:
@@ -87,14 +130,11 @@ def _one(model: Recommender, history: list[str], *, explain: bool, asked: dict[s
 
 
 def _many(
-    folder: Path, source: Path, target: Path, reading: dict[str, Any], *, overwrite: bool, asked: dict[str, Any]
+    model: Recommender, source: Path, target: Path, reading: dict[str, Any], *, overwrite: bool, asked: dict[str, Any]
 ) -> None:
     from pathdex.data import read
-    from pathdex.estimators import load
-    from pathdex.retrieval.batch import check_target, recommend_file
+    from pathdex.retrieval.batch import recommend_file
 
-    check_target(target, overwrite=overwrite)
-    model = load(folder)
     with counting("recommending") as progress:
         summary = recommend_file(
             model, read(source, **reading), target, overwrite=overwrite, progress=progress, **asked
