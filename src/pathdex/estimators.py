@@ -14,6 +14,7 @@ ESTIMATORS = {
     "brute-force": "pathdex.baselines.brute_force:BruteForce",
     "deep-retrieval": "pathdex.retrieval.recommender:DeepRetrieval",
     "ffm-hnsw": "pathdex.baselines.ffm_hnsw:FFMHNSW",
+    "implicit-als": "pathdex.baselines.implicit_als:ImplicitALS",
     "item-cf": "pathdex.baselines.item_cf:ItemCF",
     "popularity": "pathdex.baselines.popularity:Popularity",
     "youtube-dnn": "pathdex.baselines.youtube_dnn:YouTubeDNN",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from typing_extensions import Self
 
+from pathdex.baselines.matrix import interaction_matrix
 from pathdex.baselines.popularity import popularity_order
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
@@ -70,14 +71,7 @@ class ItemCF(Recommender):
 
     def _matrix(self, rows: Ragged) -> sparse.csr_array:
         """(row, item) weights."""
-        ones = np.ones(len(rows.values), np.float32)
-        # Summing works in place, so the matrix needs its own arrays.
-        shape = (len(rows), len(self.items))
-        matrix = sparse.csr_array((ones, rows.values, rows.offsets), shape=shape, copy=True)
-        matrix.sum_duplicates()
-        if self.weights == "binary":
-            matrix.data[:] = 1
-        return matrix
+        return interaction_matrix(rows, len(self.items), binary=self.weights == "binary")
 
     def _nearest(self, matrix: sparse.csr_array) -> sparse.csr_array:
         """(item, item) similarities of every item's nearest neighbours."""

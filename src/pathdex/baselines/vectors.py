@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from torch import nn
 from typing_extensions import Self
 
 from pathdex.baselines.brute_force import BruteForce
+from pathdex.baselines.listening import listening
 from pathdex.config import Config, RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
@@ -18,7 +18,7 @@ from pathdex.errors import NotFittedError
 from pathdex.model.network import Network
 from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender, State
 from pathdex.retrieval.ranking import no_options
-from pathdex.training.progress import Listener, Listeners, ProgressBar, interactive
+from pathdex.training.progress import Listener
 from pathdex.training.trainer import Trainer
 
 _NO_INDEX: dict[str, Any] = {
@@ -54,11 +54,9 @@ class VectorRecommender(Recommender):
 
     def fit(self, data: Interactions, *, progress: bool | None = None, listener: Listener | None = None) -> Self:
         """Learn the vectors; `progress` shows a bar (default: where standard error is a terminal)."""
-        bar = ProgressBar() if (interactive() if progress is None else progress) else None
-        heard = [one for one in (listener, bar) if one is not None]
-        trainer = Trainer(self.config, self.options, data, listener=Listeners(*heard))
-        trainer.network.encoder = self._encoder() or trainer.network.encoder
-        with bar or nullcontext():
+        with listening(progress, listener) as heard:
+            trainer = Trainer(self.config, self.options, data, listener=heard)
+            trainer.network.encoder = self._encoder() or trainer.network.encoder
             trainer.run()
         self._adopt(trainer.network)
         self._items = data.items
