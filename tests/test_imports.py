@@ -26,6 +26,7 @@ ORDER = [
     "baselines",
     "estimators",
     "comparison",
+    "server",
     "cli",
 ]
 FILES = sorted(SOURCE.rglob("*.py"))

@@ -8,6 +8,7 @@
     ├── BundleError                      a saved model cannot be opened
     ├── RunError                         a run folder is in the way, incomplete or not resumable
     ├── StorageError (OSError)           writing failed (full disk, no permission); nothing old was touched
+    ├── ServerError (ConnectionError)    a server cannot be reached, refuses its client, or has no answer now
     └── MissingExtraError (ImportError)  an optional package is not installed
 
     IndexHealthWarning (UserWarning)     an M-step left a bad sign; its code stands in docs/warnings.md
@@ -62,6 +63,14 @@ class RunError(PathdexError):
 
 class StorageError(PathdexError, OSError):
     """Writing to disk failed. What was there before is untouched."""
+
+
+class ServerError(PathdexError, ConnectionError):
+    """A server cannot be reached, refuses its client, or has no answer now. `status` is that of HTTP, if there is one."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class MissingExtraError(PathdexError, ImportError):

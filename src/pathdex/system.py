@@ -41,7 +41,10 @@ class Feature:
 
 PLOTTING = Feature("drawing figures (pathdex inspect --plot)", "matplotlib", "plot")
 TENSORBOARD = Feature("writing TensorBoard logs (pathdex train --tensorboard)", "tensorboard", "tensorboard")
-FEATURES = (PLOTTING, TENSORBOARD)
+SERVER = Feature("the HTTP server (pathdex serve)", "uvicorn", "server")
+MESSAGES = Feature("the HTTP server (pathdex serve)", "msgspec", "server")
+REDIS = Feature("a user store in Redis (pathdex serve --user-store redis://...)", "redis", "redis")
+FEATURES = (PLOTTING, TENSORBOARD, SERVER, MESSAGES, REDIS)
 
 
 @dataclass(frozen=True)
