@@ -1,89 +1,180 @@
-"""Candidates: exact under filters, never more than the budget, the same for one query and for many."""
+"""The compiled query against torch, and filters against filter-after-exhaustive, on random models."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
-from pathdex.index.paths import decode_paths
-from pathdex.index.postings import Postings
-from pathdex.index.start import random_paths
-from pathdex.model.structure import MLPStructure, path_log_probabilities
+from pathdex.index.paths import decode_paths, encode_paths
+from pathdex.model.beam import beam_search
+from pathdex.model.structure import path_log_probabilities
+from pathdex.retrieval import retriever as module
 from pathdex.retrieval.contract import NO_FILTERS, Filters
-from pathdex.retrieval.retriever import Retriever
+from pathdex.retrieval.recommender import DeepRetrieval
+from tests.random_model import SMALL, random_model
 
-ITEMS, NODES, DEPTH = 30, 4, 2
-
-
-@pytest.fixture(scope="module")
-def retriever() -> Retriever:
-    torch.manual_seed(0)
-    postings = Postings.from_paths(random_paths(ITEMS, 2, NODES, DEPTH, seed=0), NODES, DEPTH)
-    return Retriever(MLPStructure(5, NODES, DEPTH, 8, 3), postings, np.arange(ITEMS))
+ITEMS, QUERIES = 30, 3
+EVERY_PATH = SMALL["num_nodes"] ** SMALL["depth"]
+codes = st.integers(0, ITEMS - 1)
+histories = st.lists(st.lists(codes, max_size=8), min_size=QUERIES, max_size=QUERIES)
 
 
-def users(number: int) -> torch.Tensor:
-    return torch.randn(number, 5, generator=torch.Generator().manual_seed(1))
+@st.composite
+def filter_sets(draw: Any) -> Filters:
+    exclude = draw(st.none() | st.lists(st.lists(codes, max_size=ITEMS), min_size=QUERIES, max_size=QUERIES))
+    allow = draw(st.none() | st.lists(st.none() | st.sets(codes), min_size=QUERIES, max_size=QUERIES))
+    where = draw(st.none() | st.lists(st.none() | arrays(np.bool_, ITEMS), min_size=QUERIES, max_size=QUERIES))
+    return Filters(
+        None if exclude is None else Ragged.from_rows(exclude),
+        None if allow is None else [None if one is None else np.array(sorted(one), np.int64) for one in allow],
+        where,
+    )
 
 
-def test_an_items_probability_is_the_sum_over_its_paths_of_its_share_of_each(retriever: Retriever) -> None:
-    found = retriever.candidates(users(3), NO_FILTERS, beam=NODES**DEPTH)
-    codes = random_paths(ITEMS, 2, NODES, DEPTH, seed=0)
-    paths = decode_paths(codes, NODES, DEPTH)
-
-    def weight_on(path: int) -> int:
-        return sum(item + 1 for item in range(ITEMS) if path in codes[item])
-
-    for user, one in zip(users(3), found, strict=True):
-        assert sorted(one.items) == list(range(ITEMS))
-        share = (np.arange(ITEMS) + 1)[:, None] / np.array([[weight_on(path) for path in own] for own in codes])
-        each = path_log_probabilities(retriever.structure, user.expand(ITEMS, -1), torch.from_numpy(paths))
-        each = (each + torch.from_numpy(share).log()).logsumexp(dim=1)
-        np.testing.assert_allclose(one.log_probability, each.detach().numpy()[one.items], rtol=1e-4, atol=1e-5)
-
-
-def test_a_narrow_beam_returns_the_items_of_its_paths(retriever: Retriever) -> None:
-    codes, _ = retriever.paths(users(4), 2)
-    for path, one in zip(codes, retriever.candidates(users(4), NO_FILTERS, beam=2), strict=True):
-        expected = {int(item) for code in path for item in retriever.postings.items_on(int(code))}
-        assert set(one.items.tolist()) == expected
-        assert len(one.items) == len(expected)
+@torch.no_grad()
+def exhaustive_scores(model: DeepRetrieval, rows: Ragged) -> NDArray[np.float32]:
+    """The final score of every item over all of its paths: (query, item)."""
+    network, learned = model.network, model.learned
+    users = network.user_vectors(rows)
+    nodes = torch.from_numpy(decode_paths(learned.paths, model.num_nodes, model.config.depth)).flatten(0, 1)
+    log_p = path_log_probabilities(network.structure, users, nodes.expand(len(users), -1, -1))
+    weight = learned.counts + 1.0
+    on_path = {path: weight[model.postings.items_on(path)].sum() for path in model.postings.paths.tolist()}
+    share = weight[:, None] / np.array([[on_path[path] for path in own] for own in learned.paths.tolist()])
+    index = (log_p.unflatten(1, learned.paths.shape) + torch.from_numpy(share).log()).logsumexp(dim=2)
+    table = network.items
+    reranked = users @ table.outputs(table.rows).T + table.bias(table.rows)
+    return (reranked + model.config.path_weight * index).float().numpy()
 
 
-@settings(max_examples=40, deadline=None)
+def check_answer(
+    items: NDArray[np.int64], scores: NDArray[np.float32], expected: NDArray[np.float32], n: int, ok: NDArray[np.bool_]
+) -> None:
+    """The answer is the best n of the eligible items; items may change places where their scores are equal."""
+    best = np.sort(expected[ok])[::-1][:n]
+    found = items[items >= 0]
+    assert len(found) == len(set(found.tolist())) == len(best)
+    assert ok[found].all()
+    np.testing.assert_allclose(scores[: len(found)], best, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(expected[found], best, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("encoder", ["gru", "pooled", "attention"])
+@pytest.mark.parametrize("structure", ["mlp", "recurrent"])
+@pytest.mark.parametrize("listed", [0, 10, 512])
+@settings(max_examples=15, deadline=None)
+@given(rows=histories, filters=filter_sets(), n=st.integers(1, 40), seed=st.integers(0, 5), shared=st.booleans())
+def test_a_beam_of_all_paths_is_filter_after_exhaustive(
+    encoder: str, structure: str, listed: int, rows: list[list[int]], filters: Filters, n: int, seed: int, shared: bool
+) -> None:
+    model = random_model(ITEMS, seed, encoder=encoder, structure=structure, shared_items=shared)
+    expected = exhaustive_scores(model, Ragged.from_rows(rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LISTED_ITEMS", listed)
+        ranking = model.rank(Ragged.from_rows(rows), n, filters, beam=EVERY_PATH)
+    for query in range(QUERIES):
+        check_answer(ranking.items[query], ranking.scores[query], expected[query], n, filters.eligible(query, ITEMS))
+
+
+@pytest.mark.parametrize("listed", [0, 10])
+@settings(max_examples=60, deadline=None)
 @given(
-    exclude=st.lists(st.sets(st.integers(0, ITEMS - 1)), min_size=3, max_size=3),
-    allow=st.none() | st.sets(st.integers(0, ITEMS - 1), min_size=1),
-    least=st.integers(1, ITEMS + 3),
+    rows=histories,
+    filters=filter_sets(),
+    n=st.integers(1, 40),
     beam=st.integers(1, 20),
     spare=st.none() | st.integers(0, 10),
 )
-def test_filters_are_exact_and_the_beam_widens_until_there_are_enough(
-    retriever: Retriever,
-    exclude: list[set[int]],
-    allow: set[int] | None,
-    least: int,
-    beam: int,
-    spare: int | None,
+def test_any_beam_and_filter_give_exactly_the_items_asked_for(
+    listed: int, rows: list[list[int]], filters: Filters, n: int, beam: int, spare: int | None
 ) -> None:
-    filters = Filters(
-        Ragged.from_rows(sorted(one) for one in exclude), None if allow is None else [np.array(sorted(allow))] * 3
-    )
-    budget = None if spare is None else least + spare
-    found = retriever.candidates(users(3), filters, beam=beam, budget=budget, least=least)
-    for query, one in enumerate(found):
-        eligible = set(np.flatnonzero(filters.eligible(query, ITEMS)).tolist())
-        assert set(one.items.tolist()) <= eligible
-        assert len(set(one.items.tolist())) == len(one.items) >= min(least, len(eligible))
-        assert budget is None or len(one.items) <= budget
-    alone = retriever.candidates(users(3)[:1], filters, beam=beam, budget=budget, least=least)
-    assert alone[0].items.tolist() == found[0].items.tolist()
+    model = random_model(ITEMS)
+    width = {"beam": beam} if spare is None else {"candidates": n + spare}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LISTED_ITEMS", listed)
+        ranking = model.rank(Ragged.from_rows(rows), n, filters, **width)
+        alone = model.rank(Ragged.from_rows(rows[:1]), n, filters.take(np.array([0])), **width)
+    assert alone.items[0].tolist() == ranking.items[0].tolist()
+    for query in range(QUERIES):
+        eligible = filters.eligible(query, ITEMS)
+        found = ranking.items[query][ranking.items[query] >= 0]
+        assert len(set(found.tolist())) == len(found) == min(n, eligible.sum())
+        assert eligible[found].all()
+        assert (np.diff(ranking.scores[query][: len(found)]) <= 0).all()
+        assert spare is None or ranking.candidates[query] <= n + spare
 
 
-def test_a_budget_keeps_the_most_probable_items(retriever: Retriever) -> None:
-    whole = retriever.candidates(users(1), NO_FILTERS, beam=16)[0]
-    kept = retriever.candidates(users(1), NO_FILTERS, beam=16, budget=7)[0]
+@settings(max_examples=40, deadline=None)
+@given(rows=histories, seed=st.integers(0, 20), beam=st.integers(1, EVERY_PATH))
+def test_a_narrow_beam_finds_the_items_of_the_models_beam(rows: list[list[int]], seed: int, beam: int) -> None:
+    model = random_model(ITEMS, seed)
+    users = model.network.user_vectors(Ragged.from_rows(rows))
+    np.testing.assert_allclose(model.user_vectors(Ragged.from_rows(rows)), users.numpy(), rtol=1e-4, atol=1e-5)
+    prefixes = [torch.from_numpy(one) for one in model.postings.prefixes[1:]]
+    nodes, log_p = beam_search(model.network.structure, users, beam, prefixes)
+    for user, paths, totals in zip(users.numpy(), nodes.numpy(), log_p.numpy(), strict=True):
+        kept = np.isfinite(totals)
+        items, index = model.postings.gather(
+            encode_paths(paths[kept], model.num_nodes), totals[kept], model.learned.log_shares
+        )
+        found = model.retriever.candidates(user, NO_FILTERS, 0, beam=beam, least=0)
+        order, expected = np.argsort(found.items), np.argsort(items)
+        assert found.items[order].tolist() == items[expected].tolist()
+        np.testing.assert_allclose(found.log_probability[order], index[expected], rtol=1e-3, atol=1e-3)
+
+
+def test_a_budget_keeps_the_most_probable_items() -> None:
+    model = random_model(ITEMS)
+    user = model.state([101, 104]).vector
+    whole = model.retriever.candidates(user, NO_FILTERS, 0, beam=EVERY_PATH)
+    kept = model.retriever.candidates(user, NO_FILTERS, 0, beam=EVERY_PATH, budget=7)
     order = sorted(range(ITEMS), key=lambda place: (-whole.log_probability[place], whole.items[place]))
-    assert kept.items.tolist() == whole.items[order[:7]].tolist()
+    assert sorted(kept.items.tolist()) == sorted(whole.items[order[:7]].tolist())
+
+
+def test_equal_probabilities_in_a_budget_go_by_item() -> None:
+    items, kept = module.most_probable(np.array([5, 3, 9, 1]), np.array([-1, -2, -2, -2], np.float32), 3)
+    assert sorted(items.tolist()) == [1, 3, 5]
+    assert sorted(kept.tolist()) == [-2.0, -2.0, -1.0]
+
+
+@pytest.mark.parametrize("encoder", ["gru", "pooled", "attention"])
+def test_a_state_goes_on_as_if_the_whole_history_were_read(encoder: str) -> None:
+    model = random_model(ITEMS, encoder=encoder)
+    state = model.state()
+    for length in range(1, 9):  # Past the five items that the encoder reads.
+        before = state.vector.copy()
+        state_after = model.advance(state, 100 + 3 * length)
+        np.testing.assert_array_equal(state.vector, before)
+        state = state_after
+        history = [100 + 3 * place for place in range(1, length + 1)]
+        np.testing.assert_allclose(state.vector, model.state(history).vector, rtol=1e-4, atol=1e-5)
+        answer, whole = model.recommend_next(state, 5, deny=[129]), model.recommend(history, 5, deny=[129])
+        assert [item for item, _ in answer] == [item for item, _ in whole]
+
+
+def test_an_encoder_without_a_compiled_twin_is_run_by_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = random_model(ITEMS).recommend([[101, 104], []], 5)
+    monkeypatch.delitem(module.ENCODERS, "gru")
+    model = random_model(ITEMS)
+    found = model.recommend([[101, 104], []], 5)
+    assert [[item for item, _ in one] for one in found] == [[item for item, _ in one] for one in compiled]
+    state = model.advance(model.advance(model.state(), 101), 104)
+    np.testing.assert_allclose(state.vector, model.state([101, 104]).vector, rtol=1e-5)
+
+
+def test_threads_give_the_same_answers() -> None:
+    model = random_model(ITEMS)
+    rows = Ragged.from_rows([[query % ITEMS, (7 * query) % ITEMS] for query in range(40)])
+    model.options = model.options.__class__(threads=1)
+    alone = model.rank(rows, 5)
+    model.options = model.options.__class__(threads=3)
+    together = model.rank(rows, 5)
+    np.testing.assert_array_equal(alone.items, together.items)
+    np.testing.assert_array_equal(alone.scores, together.scores)

@@ -1,6 +1,6 @@
 """Small dense arithmetic that compiled code shares: products, exponentials, selection.
 
-Loops are written so that LLVM vectorises them: several rows of a matrix at a time, no branch inside, float32 throughout.
+Loops are written so that LLVM vectorises them: several rows of a matrix at a time, no branch inside, all in float32.
 """
 
 from __future__ import annotations
@@ -77,15 +77,15 @@ def sigmoid(values: Floats, count: int, bits: NDArray[np.int32]) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def highest(values: Floats, count: int) -> float:
-    top = values[0]
+def highest(values: Floats, count: int) -> np.float32:
+    top: np.float32 = values[0]
     for k in range(1, count):
         top = max(top, values[k])
     return top
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def dot(first: Floats, second: Floats) -> float:
+def dot(first: Floats, second: Floats) -> np.float32:
     total = np.float32(0.0)
     for k in range(len(first)):
         total += first[k] * second[k]
@@ -93,7 +93,7 @@ def dot(first: Floats, second: Floats) -> float:
 
 
 @njit(cache=True, nogil=True)
-def kth_largest(values: Floats, count: int, k: int) -> float:
+def kth_largest(values: Floats, count: int, k: int) -> np.float32:
     """The k-th largest of the first `count` values by quickselect, which reorders them."""
     low, high, want = 0, count - 1, k - 1
     while low < high:
@@ -114,4 +114,5 @@ def kth_largest(values: Floats, count: int, k: int) -> float:
             low = i
         else:
             break
-    return values[want]
+    found: np.float32 = values[want]
+    return found

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from pathdex.index.arithmetic import Floats
 from pathdex.index.checks import Codes
-from pathdex.index.layers import Floats, LayerWeights, largest, node_probabilities
+from pathdex.index.layers import LayerWeights, largest, node_probabilities
 
 NEGLIGIBLE = np.float32(1e-3)
 

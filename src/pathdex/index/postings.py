@@ -51,8 +51,14 @@ class Postings:
                 f"paths: item {items[:-1][repeated][0]} has a path twice, the paths of an item must be distinct; "
                 "make them with random_paths, residual_kmeans_paths or assign_paths"
             )
-        prefixes, children = _trie(sorted_codes[starts], num_nodes, depth)
-        offsets = np.append(starts, len(items))
+        return cls.from_sorted(sorted_codes[starts], np.append(starts, len(items)), items, num_items, num_nodes, depth)
+
+    @classmethod
+    def from_sorted(
+        cls, paths: Codes, offsets: Codes, items: Items, num_items: int, num_nodes: int, depth: int
+    ) -> Postings:
+        """From the sorted paths in use and their items, as the fields describe them; only the trie is made."""
+        prefixes, children = _trie(paths, num_nodes, depth)
         return cls(num_nodes, depth, num_items, items, offsets, prefixes, children)
 
     @property

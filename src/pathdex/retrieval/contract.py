@@ -195,7 +195,7 @@ class Recommender(ABC):
     ) -> list[list[ScoredItem]]:
         """`recommend` for many histories; row by row the same answers. A `Query` in place of a history brings its own
         filters."""
-        _check_n(n)
+        check_n(n)
         # An iterator could be read only once.
         deny, allow = list(deny), None if allow is None else list(allow)
         queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
@@ -296,7 +296,8 @@ def _is_many(history: Sequence[Any]) -> bool:
     return isinstance(next(iter(history), None), list | tuple | np.ndarray | Query)
 
 
-def _check_n(n: int) -> None:
+def check_n(n: int) -> None:
+    """Raise unless n items can be asked for."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise QueryError(f"n={n!r}: must be a whole number of at least 1; ask for one item or more")
 

@@ -1,17 +1,19 @@
-"""Why an item was recommended: the paths that fetched it."""
+"""Why an item was recommended, and why another was not: an item's paths as a history sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Id
 from pathdex.index.paths import decode_paths
-from pathdex.retrieval.retriever import Candidates, Retriever
+from pathdex.retrieval.contract import NO_FILTERS, Filters
+from pathdex.retrieval.retriever import Retriever, UserState
+
+Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class PathExplanation:
     probability: float
     beam_rank: int | None
     """Its place among the paths that the beam found, from 1; None where the beam lost it."""
+    lost_at: int | None
+    """The first layer, from 1, after which the beam no longer held the path; None where it was found."""
     size: int
     """How many items lie on it."""
 
@@ -41,54 +45,133 @@ class Explanation:
         lines = [f"{self.item}: " + ("not retrieved" if self.score is None else f"score {self.score:.3f}")]
         for path in self.paths:
             layers = " x ".join(f"{value:.3f}" for value in path.layer_probability)
-            rank = "not in the beam" if path.beam_rank is None else f"beam rank {path.beam_rank}"
+            rank = f"lost at layer {path.lost_at}" if path.beam_rank is None else f"beam rank {path.beam_rank}"
             lines.append(f"  path {path.nodes}: p = {layers} = {path.probability:.2g}, {rank}, {path.size} items")
         return "\n".join(lines)
 
 
-def explain(
-    retriever: Retriever,
-    user: torch.Tensor,
-    paths: NDArray[np.int64],
-    *,
-    item: Id,
-    code: int,
-    beam: int,
-    score: Callable[[torch.Tensor, Candidates], NDArray[np.float32]],
-) -> Explanation:
-    """Look at one user (1, dim) and the paths (path,) of one item."""
-    structure = retriever.structure
-    nodes = decode_paths(paths, structure.num_nodes, retriever.postings.depth)
-    layers = _layer_probabilities(retriever, user, torch.from_numpy(nodes).to(user.device))
-    found, log_probability = retriever.paths(user, beam)
-    ranks = {int(path): rank for rank, path in enumerate(found[0], start=1)}
+@dataclass(frozen=True)
+class WhyNot:
+    """What kept an item out of the best n, or that nothing did."""
+
+    explanation: Explanation
+    reason: str
+    """`recommended`, `seen` (it is left out), `beam` (no path of it was found) or `rerank` (others score more)."""
+    n: int
+    beam: int
+    layer: int | None
+    """With `beam`: the deepest layer, from 1, at which the beam still lost all of its paths."""
+    smallest_beam: int | None
+    """A beam of this width finds it, and one narrower does not; None where the beam in use finds it."""
+    rank: int | None
+    """Its place among the candidates, from 1; None where it is not one."""
+    needed: float | None
+    """The score of the n-th candidate; None where there are fewer."""
+
+    def __str__(self) -> str:
+        item = self.explanation.item
+        told = {
+            "recommended": f"{item} is recommended, at rank {self.rank}",
+            "seen": f"{item} is in the history, whose items are left out",
+            "beam": f"{item} was lost at layer {self.layer} by a beam of {self.beam}; "
+            f"a beam of {self.smallest_beam} finds it",
+            "rerank": f"{item} is candidate {self.rank} by score; the first {self.n} score "
+            + (f"{self.needed:.3f} or more" if self.needed is not None else "more"),
+        }
+        return f"{told[self.reason]}\n{self.explanation}"
+
+
+def explain(retriever: Retriever, user: Vector, item: Id, code: int, *, beam: int, path_weight: float) -> Explanation:
+    """How a user sees the paths of one item."""
+    paths = retriever.paths[code]
+    nodes = decode_paths(paths, retriever.postings.num_nodes, retriever.postings.depth)
+    layers = np.exp(retriever.layers(user, paths).astype(np.float64))
+    ranks = {int(path): rank for rank, path in enumerate(retriever.beam(user, beam)[0], start=1)}
     parts = [
         PathExplanation(
             nodes=tuple(int(node) for node in nodes[row]),
             layer_probability=tuple(float(value) for value in layers[row]),
             probability=float(np.prod(layers[row])),
             beam_rank=ranks.get(int(path)),
+            lost_at=None if int(path) in ranks else _lost_at(retriever, user, int(path), beam),
             size=len(retriever.postings.items_on(int(path))),
         )
         for row, path in enumerate(paths)
     ]
-    candidates = retriever.gather(found[0], log_probability[0])
-    own = candidates.items == code
-    final = None
-    if own.any():
-        final = float(score(user[0], Candidates(candidates.items[own], candidates.log_probability[own]))[0])
-    return Explanation(item, tuple(sorted(parts, key=lambda part: -part.probability)), final)
+    ranking = _ranking(retriever, user, beam, path_weight)
+    return Explanation(item, tuple(sorted(parts, key=lambda part: -part.probability)), ranking.get(code, (None, 0))[0])
 
 
-@torch.no_grad()
-def _layer_probabilities(retriever: Retriever, user: torch.Tensor, nodes: torch.Tensor) -> NDArray[np.float32]:
-    """p(c_d | x, c_1..c_{d-1}) for paths (path, layer)."""
-    structure = retriever.structure
-    state = structure.begin(user).expand(len(nodes), *structure.begin(user).shape[1:])
-    layers = []
-    for layer in range(structure.depth):
-        share = structure.logits(state, layer).softmax(dim=-1)
-        layers.append(share.gather(1, nodes[:, layer : layer + 1]))
-        if layer + 1 < structure.depth:
-            state = structure.advance(state, layer, nodes[:, layer])
-    return torch.cat(layers, dim=1).cpu().numpy()
+def why_not(
+    retriever: Retriever,
+    state: UserState,
+    item: Id,
+    code: int,
+    *,
+    exclude_seen: bool,
+    n: int,
+    beam: int,
+    path_weight: float,
+) -> WhyNot:
+    """What keeps one item out of the best n of a history."""
+    user = state.vector
+    ranking = _ranking(retriever, user, beam, path_weight, least=n, exclude=state.history if exclude_seen else None)
+    rank = ranking[code][1] if code in ranking else None
+    explanation = explain(retriever, user, item, code, beam=beam, path_weight=path_weight)
+    if exclude_seen and code in state.history:
+        reason = "seen"
+    elif rank is None:
+        reason = "beam"
+    else:
+        reason = "recommended" if rank <= n else "rerank"
+    scores = [score for score, _ in ranking.values()]
+    lost = reason == "beam"
+    return WhyNot(
+        explanation,
+        reason,
+        n,
+        beam,
+        layer=max(path.lost_at or 0 for path in explanation.paths) if lost else None,
+        smallest_beam=_smallest_beam(retriever, user, retriever.paths[code], beam) if lost else None,
+        rank=rank,
+        needed=scores[n - 1] if len(scores) >= n else None,
+    )
+
+
+def _ranking(
+    retriever: Retriever,
+    user: Vector,
+    beam: int,
+    path_weight: float,
+    *,
+    least: int = 0,
+    exclude: NDArray[np.int64] | None = None,
+) -> dict[int, tuple[float, int]]:
+    """Score and rank, from 1, of every candidate of a beam, best first."""
+    filters = NO_FILTERS if exclude is None else Filters(Ragged.from_rows([exclude]))
+    found = retriever.candidates(user, filters, 0, beam=beam, least=least)
+    items, scores = retriever.rank(user, found, path_weight, len(found.items))
+    pairs = enumerate(zip(items.tolist(), scores.tolist(), strict=True), start=1)
+    return {item: (score, rank) for rank, (item, score) in pairs}
+
+
+def _lost_at(retriever: Retriever, user: Vector, path: int, beam: int) -> int:
+    depth, num_nodes = retriever.postings.depth, retriever.postings.num_nodes
+    for layer in range(1, depth):
+        if path // num_nodes ** (depth - layer) not in retriever.beam(user, beam, layer)[0]:
+            return layer
+    return depth
+
+
+def _smallest_beam(retriever: Retriever, user: Vector, paths: NDArray[np.int64], beam: int) -> int:
+    """Double until one of the paths is found, then halve the gap. `beam` does not find it; a beam of all paths does."""
+    low, high = beam, 2 * beam
+    while not np.isin(paths, retriever.beam(user, high)[0]).any():
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if np.isin(paths, retriever.beam(user, middle)[0]).any():
+            high = middle
+        else:
+            low = middle
+    return high

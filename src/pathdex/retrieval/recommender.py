@@ -1,14 +1,19 @@
-"""Deep Retrieval as an estimator: the facade over training, index and retrieval."""
+"""Deep Retrieval as an estimator: the facade over training, index and retrieval.
+
+Torch is imported where a model is trained, so a model that is only asked needs none of it.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from typing_extensions import Self
 
@@ -18,14 +23,29 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN, Id
 from pathdex.errors import NotFittedError, QueryError
 from pathdex.index.health import IndexHealth, health
-from pathdex.index.paths import decode_paths
+from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.postings import Postings
-from pathdex.model.network import Network
-from pathdex.retrieval.contract import NO_FILTERS, Filters, History, Ranking, Recommender, State
-from pathdex.retrieval.explain import Explanation, explain
-from pathdex.retrieval.retriever import Candidates, Retriever
-from pathdex.training.progress import Listener, Listeners, ProgressBar, interactive
-from pathdex.training.trainer import Trainer, set_threads
+from pathdex.retrieval.contract import (
+    NO_FILTERS,
+    Filters,
+    History,
+    Query,
+    Ranking,
+    Recommender,
+    ScoredItem,
+    State,
+    check_n,
+)
+from pathdex.retrieval.explain import Explanation, WhyNot, explain, why_not
+from pathdex.retrieval.retriever import Floats, Retriever, UserState
+from pathdex.retrieval.similar import similar_items
+
+if TYPE_CHECKING:
+    from pathdex.model.network import Network
+    from pathdex.training.progress import Listener
+
+QUERIES_PER_THREAD = 8
+"""Batches smaller than two such shares are not worth a thread."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +53,14 @@ class Learned:
     """What training leaves behind."""
 
     config: Config
-    network: Network
+    weights: Mapping[str, NDArray[Any]]
+    """The network's, by name, without the item table."""
+    rows: Floats
+    """The item table: (item, [input vector | output vector | bias])."""
     paths: NDArray[np.int64]
     counts: NDArray[np.int64]
+    postings: Postings
+    log_shares: Floats
     records: list[dict[str, Any]]
 
 
@@ -75,6 +100,10 @@ class DeepRetrieval(Recommender):
         `progress` shows a bar (default: where standard error is a terminal). With `checkpoint`, the state is kept in
         that file, and `resume=True` goes on from it to the result that an undisturbed run would have had.
         """
+        from pathdex.model.network import ITEM_ROWS
+        from pathdex.training.progress import Listeners, ProgressBar, interactive
+        from pathdex.training.trainer import Trainer
+
         bar = ProgressBar() if (interactive() if progress is None else progress) else None
         heard = [one for one in (listener, bar) if one is not None]
         trainer = Trainer(
@@ -92,7 +121,21 @@ class DeepRetrieval(Recommender):
             with bar:
                 trainer.run()
         self._items = data.items
-        self._adopt(Learned(trainer.config, trainer.network, trainer.paths, trainer.counts, trainer.records))
+        weights = dict(trainer.network.export())
+        assert trainer.config.num_nodes is not None
+        postings = Postings.from_paths(trainer.paths, trainer.config.num_nodes, trainer.config.depth)
+        self._adopt(
+            Learned(
+                trainer.config,
+                weights,
+                weights.pop(ITEM_ROWS),
+                trainer.paths,
+                trainer.counts,
+                postings,
+                postings.log_shares(trainer.counts),
+                trainer.records,
+            )
+        )
         return self
 
     @property
@@ -102,20 +145,41 @@ class DeepRetrieval(Recommender):
         return self._learned
 
     def _adopt(self, learned: Learned) -> None:
-        learned.network.eval()
         self._learned = learned
         self.config, self.history_length = learned.config, learned.config.history_length
-        for name in ("postings", "retriever"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("retriever", None)
+        self.__dict__.pop("network", None)
 
-    @cached_property
+    @property
     def postings(self) -> Postings:
         """Path -> items."""
-        return Postings.from_paths(self.learned.paths, self.num_nodes, self.config.depth)
+        return self.learned.postings
 
     @cached_property
     def retriever(self) -> Retriever:
-        return Retriever(self.learned.network.structure, self.postings, self.learned.counts)
+        """The compiled retriever, which works on codes."""
+        one = self.learned
+        return Retriever(
+            one.config,
+            one.weights,
+            one.rows,
+            one.postings,
+            one.log_shares,
+            one.paths,
+            one.counts,
+            lambda histories: self.network.user_vectors(histories).cpu().numpy(),
+        )
+
+    @cached_property
+    def network(self) -> Network:
+        """The learned network as a torch module."""
+        from pathdex.model.network import ITEM_ROWS, Network
+
+        learned = self.learned
+        network = Network(learned.config, len(learned.counts))
+        network.restore({**learned.weights, ITEM_ROWS: learned.rows})
+        network.eval()
+        return network
 
     @property
     def num_nodes(self) -> int:
@@ -128,32 +192,33 @@ class DeepRetrieval(Recommender):
         Options: `beam`, the paths to follow, or `candidates`, the most items to score per query. The score is the
         reranker's, s(x, v) = x . y_v + b_v, plus `path_weight` times the log of the summed path probability.
         """
-        users = self.learned.network.user_vectors(histories)
-        found = self._candidates(users, n, filters, **options)
+        width = self._width(n, **options)
         items = np.full((len(histories), n), UNKNOWN, np.int64)
         scores = np.full((len(histories), n), -np.inf, np.float32)
-        for query, (user, one) in enumerate(zip(users, found, strict=True)):
-            final = self._final_scores(user, one)
-            order = np.lexsort((one.items, -final))[:n]
-            items[query, : len(order)], scores[query, : len(order)] = one.items[order], final[order]
-        return Ranking(items, scores, np.array([len(one.items) for one in found], np.int64))
+        candidates = np.zeros(len(histories), np.int64)
+
+        def answer(query: int) -> None:
+            user = self.retriever.read(histories[query]).vector
+            found = self.retriever.candidates(user, filters, query, least=n, **width)
+            best, final = self.retriever.rank(user, found, self.config.path_weight, n)
+            items[query, : len(best)], scores[query, : len(best)] = best, final
+            candidates[query] = len(found.items)
+
+        self._in_threads(answer, len(histories))
+        return Ranking(items, scores, candidates)
 
     def candidate_items(
         self, histories: Ragged, filters: Filters = NO_FILTERS, *, n: int = 1, **options: Any
     ) -> Ragged:
         """The items that `rank` would score for each history, with the same options."""
-        users = self.learned.network.user_vectors(histories)
-        return Ragged.from_rows(one.items for one in self._candidates(users, n, filters, **options))
+        width = self._width(n, **options)
+        users = self.user_vectors(histories)
+        return Ragged.from_rows(
+            self.retriever.candidates(user, filters, query, least=n, **width).items for query, user in enumerate(users)
+        )
 
-    def _candidates(
-        self,
-        users: torch.Tensor,
-        n: int,
-        filters: Filters,
-        *,
-        beam: int | None = None,
-        candidates: int | None = None,
-    ) -> list[Candidates]:
+    def _width(self, n: int, *, beam: int | None = None, candidates: int | None = None) -> dict[str, Any]:
+        """How wide to search: the beam, and the budget if there is one."""
         if beam is not None and beam < 1:
             raise QueryError(f"beam={beam}: must be at least 1; leave it out for the default {self.config.beam_size}")
         if candidates is not None and candidates < n:
@@ -164,49 +229,133 @@ class DeepRetrieval(Recommender):
         if beam is None:
             size = max(1.0, self.postings.num_items * self.config.paths_per_item / len(self.postings))
             beam = self.config.beam_size if candidates is None else max(1, round(2 * candidates / size))
-        return self.retriever.candidates(users, filters, beam=beam, budget=candidates, least=n)
+        return {"beam": beam, "budget": candidates}
 
-    def _final_scores(self, user: torch.Tensor, found: Candidates) -> NDArray[np.float32]:
-        table = self.learned.network.items
-        rows = table.rows[torch.from_numpy(found.items).to(user.device)]
-        reranked = (table.outputs(rows) @ user + table.bias(rows)).cpu().numpy()
-        mixed: NDArray[np.float32] = reranked + np.float32(self.config.path_weight) * found.log_probability
-        return mixed
+    def _in_threads(self, answer: Callable[[int], None], count: int) -> None:
+        """Call `answer` for 0..count-1, on several threads where that pays: compiled code does not hold the
+        interpreter."""
+        threads = min(self.options.threads or os.cpu_count() or 1, count // QUERIES_PER_THREAD)
+        if threads < 2:
+            for query in range(count):
+                answer(query)
+            return
+
+        def answer_share(first: int) -> None:
+            for query in range(first, count, threads):
+                answer(query)
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(answer_share, range(threads)))
 
     def user_vectors(self, histories: Ragged) -> NDArray[np.float32]:
         """The encoder's vector of each history: (query, dim)."""
-        return self.learned.network.user_vectors(histories).cpu().numpy()
+        vectors = np.empty((len(histories), self.config.embedding_dim), np.float32)
+
+        def encode(query: int) -> None:
+            vectors[query] = self.retriever.read(histories[query]).vector
+
+        self._in_threads(encode, len(histories))
+        return vectors
+
+    def state(self, history: History = ()) -> UserState:
+        """A history that has been read, for `advance` and `recommend_next`."""
+        return self.retriever.read(self.encode_histories([history])[0])
+
+    def advance(self, state: UserState, item: Id) -> UserState:
+        """The state after one more item, without reading the history again. The old state stays as it was."""
+        return self.retriever.advance(state, self._code(item))
+
+    def recommend_next(
+        self,
+        state: UserState,
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        deny: Iterable[Id] = (),
+        allow: Iterable[Id] | None = None,
+        where: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> list[ScoredItem]:
+        """`recommend` for a history that has been read already."""
+        check_n(n)
+        query = Query((), exclude_seen, deny, allow, where)
+        filters = self._filters([query], Ragged.from_rows([state.history]))
+        found = self.retriever.candidates(state.vector, filters, 0, least=n, **self._width(n, **options))
+        items, scores = self.retriever.rank(state.vector, found, self.config.path_weight, n)
+        return [ScoredItem(self.items.id(int(item)), float(score)) for item, score in zip(items, scores, strict=True)]
+
+    def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
+        """The items most like one item: those on its paths, and on paths that begin alike until there are enough, by
+        the cosine of their vectors."""
+        check_n(n)
+        items, scores = similar_items(self.retriever, self._code(item), n)
+        return [ScoredItem(self.items.id(int(code)), float(score)) for code, score in zip(items, scores, strict=True)]
 
     @property
     def item_vectors(self) -> NDArray[np.float32]:
         """The reranker's item vectors (item, dim)."""
-        table = self.learned.network.items
-        return table.outputs(table.rows).cpu().numpy()
+        return self.learned.rows[:, -self.config.embedding_dim - 1 : -1]
 
     @property
     def item_bias(self) -> NDArray[np.float32]:
         """The reranker's item biases (item,)."""
-        table = self.learned.network.items
-        return table.bias(table.rows).cpu().numpy()
+        return self.learned.rows[:, -1]
 
     def item_paths(self, item: Id) -> list[tuple[int, ...]]:
         """The J paths that an item lives on, each as its nodes."""
         nodes = decode_paths(self.learned.paths[self._code(item)], self.num_nodes, self.config.depth)
         return [tuple(path) for path in nodes.tolist()]
 
+    def path_items(self, path: Sequence[int]) -> list[Id]:
+        """The items on a path, given as its nodes, in the order of the catalogue; none where no item lives there."""
+        nodes = np.asarray(path)
+        right = nodes.shape == (self.config.depth,) and nodes.dtype.kind in "iu"
+        if not right or ((nodes < 0) | (nodes >= self.num_nodes)).any():
+            raise QueryError(
+                f"path={list(path)!r}: must have {self.config.depth} nodes between 0 and {self.num_nodes - 1}; "
+                "item_paths(item) shows the paths of an item"
+            )
+        return self.items.ids(self.postings.items_on(int(encode_paths(nodes, self.num_nodes))))
+
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
         """Which of an item's paths a beam finds for a history, how likely each is, and how the item scores."""
-        histories = self.encode_histories([history])
-        user = self.learned.network.user_vectors(histories)
         return explain(
             self.retriever,
-            user,
-            self.learned.paths[self._code(item)],
-            item=item,
-            beam=beam or self.config.beam_size,
-            score=self._final_scores,
-            code=self._code(item),
+            self.state(history).vector,
+            item,
+            self._code(item),
+            beam=self._width(1, beam=beam)["beam"],
+            path_weight=self.config.path_weight,
         )
+
+    def why_not(
+        self, history: History, item: Id, *, n: int = 10, beam: int | None = None, exclude_seen: bool = True
+    ) -> WhyNot:
+        """What keeps an item out of `recommend(history, n)`: the layer that dropped it and the beam that would have
+        found it, or the score that it fell short of."""
+        check_n(n)
+        return why_not(
+            self.retriever,
+            self.state(history),
+            item,
+            self._code(item),
+            exclude_seen=exclude_seen,
+            n=n,
+            beam=self._width(1, beam=beam)["beam"],
+            path_weight=self.config.path_weight,
+        )
+
+    def warmup(self) -> Self:
+        """Compile what a query needs, or load it from the cache, so that the first query does not wait for it."""
+        history = self.items.ids([0])
+        for _ in range(2):  # A read-only and a writable history are different types to the compiler.
+            self.recommend(history, 1)
+        state = self.advance(self.state(history), history[0])
+        self.recommend_next(state, 1, candidates=1)
+        self.recommend(history, 1, allow=history, exclude_seen=False)
+        self.why_not(history, history[0], beam=1)
+        self.similar_items(history[0], 1)
+        return self
 
     def _code(self, item: Id) -> int:
         code = self.items.code(item)
@@ -224,18 +373,43 @@ class DeepRetrieval(Recommender):
         records = [{name: value for name, value in one.items() if name != "seconds"} for one in learned.records]
         return State(
             settings={"config": learned.config.to_dict(), "records": records},
-            arrays={"paths": learned.paths, "counts": learned.counts},
-            weights=dict(learned.network.export()),
+            arrays={
+                "rows": learned.rows,
+                "paths": learned.paths,
+                "counts": learned.counts,
+                "postings.paths": learned.postings.paths,
+                "postings.offsets": learned.postings.offsets,
+                "postings.items": learned.postings.items,
+                "postings.log_shares": learned.log_shares,
+            },
+            weights=dict(learned.weights),
         )
 
     def _restore(self, state: State) -> None:
         config = Config.from_dict(state.settings["config"])
         self.options = RunOptions()
-        set_threads(self.options.threads)
-        paths, counts = np.array(state.arrays["paths"]), np.array(state.arrays["counts"])
-        network = Network(config, len(counts))
-        network.restore(state.weights)
-        self._adopt(Learned(config, network, paths, counts, state.settings["records"]))
+        arrays = state.arrays
+        assert config.num_nodes is not None
+        postings = Postings.from_sorted(
+            arrays["postings.paths"],
+            arrays["postings.offsets"],
+            arrays["postings.items"],
+            len(arrays["counts"]),
+            config.num_nodes,
+            config.depth,
+        )
+        self._adopt(
+            Learned(
+                config,
+                state.weights,
+                arrays["rows"],
+                arrays["paths"],
+                arrays["counts"],
+                postings,
+                arrays["postings.log_shares"],
+                state.settings["records"],
+            )
+        )
 
 
 def with_index(model: Recommender) -> DeepRetrieval:

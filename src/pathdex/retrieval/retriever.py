@@ -1,105 +1,189 @@
-"""User vectors to candidates: beam search, the items on the paths it finds, filters, and the candidate budget."""
+"""A history to candidates to the best n, for one query at a time: the compiled parts put together."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from pathdex.index.paths import encode_paths
-from pathdex.index.postings import Postings, gather_items
-from pathdex.model.beam import beam_search
-from pathdex.model.structure import LayerNetwork
+from pathdex.config import Config
+from pathdex.data.ragged import Ragged
+from pathdex.index.paths import decode_paths
+from pathdex.index.postings import Postings
+from pathdex.retrieval.compiled.candidates import ItemData, find_candidates, most_probable, rerank
+from pathdex.retrieval.compiled.encoders import ENCODERS, Encoder, input_vectors
+from pathdex.retrieval.compiled.layout import frozen
+from pathdex.retrieval.compiled.search import Trie, beam_search, layer_log_probabilities
+from pathdex.retrieval.compiled.structure import StructureWeights
 from pathdex.retrieval.contract import Filters
 
-BATCH_CELLS = 1 << 24
-"""Numbers in the largest tensor of a beam step."""
+Floats = NDArray[np.float32]
+Codes = NDArray[np.int64]
+
+START = -1
+LISTED_ITEMS = 512
+"""Up to so many eligible items are scored one by one; a beam would have to widen to find them."""
+ALL_ITEMS = frozen(np.empty(0), np.bool_)
+NO_ITEMS = frozen(np.empty(0), np.int32)
 
 
 @dataclass(frozen=True)
 class Candidates:
     """What one query retrieved."""
 
-    items: NDArray[np.int64]
+    items: Codes
     """Distinct eligible items."""
-    log_probability: NDArray[np.float32]
+    log_probability: Floats
     """log sum_j p(c_j | x) p(v | c_j) over the paths of each item that the beam found: how the index sees p(v | x)."""
 
 
+@dataclass(frozen=True)
+class UserState:
+    """A history that has been read, ready to go on with the next item."""
+
+    history: Codes
+    vector: Floats
+    """The user vector x."""
+    numbers: Floats
+    """The encoder's own state."""
+    count: int
+    """How many inputs the encoder has read."""
+
+
 class Retriever:
-    """Finds candidates in an index of paths.
+    """Finds and ranks candidates in an index of paths.
 
     Differs from the paper: an item counts on a path by its share of the path's interactions, p(v | c). To the paper the
     items of a path are alike, which leaves a budget nothing to choose by inside a path.
     """
 
-    def __init__(self, structure: LayerNetwork, postings: Postings, counts: NDArray[np.int64]) -> None:
-        self.structure, self.postings = structure, postings
-        self.log_shares = postings.log_shares(counts)
-        self.prefixes = [torch.from_numpy(np.ascontiguousarray(codes)) for codes in postings.prefixes[1:]]
+    def __init__(
+        self,
+        config: Config,
+        weights: Mapping[str, NDArray[Any]],
+        rows: Floats,
+        postings: Postings,
+        log_shares: Floats,
+        paths: Codes,
+        counts: Codes,
+        encode: Callable[[Ragged], Floats],
+    ) -> None:
+        """`weights` are the network's by name, `rows` its item table; `encode` stands in for an encoder that is not
+        compiled."""
+        self.postings, self.paths, self.counts = postings, paths, counts
+        self.structure = StructureWeights.pack(_part(weights, "structure."))
+        self.trie = Trie.from_postings(postings)
+        self.data = ItemData(
+            frozen(postings.offsets, np.int64), frozen(postings.items, np.int32), frozen(log_shares), frozen(rows)
+        )
+        self.history_length, self.start = config.history_length, frozen(weights["start"])
+        known = ENCODERS.get(config.encoder)
+        self.encoder: Encoder | None = None if known is None else known.pack(_part(weights, "encoder."))
+        self._encode = encode
 
-    def paths(self, users: Tensor, beam: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The `beam` most probable paths in use: codes and log-probabilities (query, path), best first."""
-        width = min(beam, len(self.postings))
-        batch = max(1, BATCH_CELLS // (width * self.structure.num_nodes))
-        prefixes = [codes.to(users.device) for codes in self.prefixes]
-        found = [beam_search(self.structure, part, width, prefixes) for part in torch.split(users, batch)]
-        codes = [encode_paths(nodes.cpu().numpy(), self.structure.num_nodes) for nodes, _ in found]
-        return np.concatenate(codes), np.concatenate([total.cpu().numpy() for _, total in found])
+    def read(self, history: NDArray[np.integer]) -> UserState:
+        """Read the latest items of a history, as many as the encoder takes."""
+        whole: Codes = np.ascontiguousarray(history, np.int64)
+        latest = whole[-self.history_length :]
+        if self.encoder is None:
+            vector = self._encode(Ragged(latest.astype(np.int32), np.array([0, len(latest)])))[0]
+            return UserState(whole, vector, np.empty((0, len(vector)), np.float32), len(latest))
+        if len(latest) < self.history_length:
+            latest = np.concatenate([[START], latest])
+        numbers = np.zeros((self.encoder.state_rows(self.history_length), len(self.start)), np.float32)
+        self.encoder.advance(numbers, 0, input_vectors(self.data.table, self.start, latest))
+        return UserState(whole, self.encoder.read(numbers, len(latest)), numbers, len(latest))
+
+    def advance(self, state: UserState, item: int) -> UserState:
+        """The state after one more item: what `read` gives for the longer history.
+
+        The encoder reads just that item, until the history is as long as it reads at all; from then on an item drops
+        out at the other end, and the latest ones are read anew.
+        """
+        history = np.append(state.history, item)
+        if self.encoder is None or len(history) >= self.history_length:
+            return self.read(history)
+        numbers = state.numbers.copy()
+        self.encoder.advance(numbers, state.count, input_vectors(self.data.table, self.start, history[-1:]))
+        return UserState(history, self.encoder.read(numbers, state.count + 1), numbers, state.count + 1)
+
+    def beam(self, user: Floats, width: int, depth: int | None = None) -> tuple[Codes, Floats]:
+        """The most probable paths in use, or their prefixes of `depth` nodes: codes and log p(c | x), best first."""
+        depth = self.postings.depth if depth is None else depth
+        prefixes = self.postings.prefixes[depth]
+        places, log_p = beam_search(self.structure, self.trie, user, min(width, len(prefixes)), depth)
+        return prefixes[places], log_p
+
+    def layers(self, user: Floats, paths: Codes) -> Floats:
+        """log p(c_d | x, c_1..c_{d-1}) of paths (path,): (path, layer)."""
+        order = np.argsort(paths)
+        nodes = decode_paths(paths[order], self.postings.num_nodes, self.postings.depth)
+        layers = np.empty(nodes.shape, np.float32)
+        layers[order] = layer_log_probabilities(self.structure, user, nodes)
+        return layers
 
     def candidates(
-        self, users: Tensor, filters: Filters, *, beam: int, budget: int | None = None, least: int = 1
-    ) -> list[Candidates]:
-        """The eligible items on each user's most probable paths, at most `budget` of them.
+        self, user: Floats, filters: Filters, query: int, *, beam: int, budget: int | None = None, least: int = 1
+    ) -> Candidates:
+        """The eligible items on a user's most probable paths, at most `budget` of them, the most probable.
 
-        Where these are fewer than `least`, the beam doubles until there are enough or every path has been followed. A
-        budget keeps the items of highest probability.
+        Where these are fewer than `least`, the beam doubles until there are enough or every path has been followed.
+        Where only a few items are eligible at all, each is scored on its own paths in place of that.
         """
-        answers: list[Candidates | None] = [None] * len(users)
-        waiting = np.arange(len(users))
-        while len(waiting):
-            exhausted = beam >= len(self.postings)
-            codes, scores = self.paths(users[torch.from_numpy(waiting).to(users.device)], beam)
-            for row, query in enumerate(waiting):
-                found = self._eligible(self.gather(codes[row], scores[row]), filters, int(query))
-                if exhausted or len(found.items) >= least:
-                    answers[query] = found if budget is None else most_probable(found, budget)
-            waiting = np.array([query for query in waiting if answers[query] is None], np.int64)
-            beam *= 2
-        return [answer for answer in answers if answer is not None]
+        exclude = NO_ITEMS if filters.exclude is None else frozen(filters.exclude[query], np.int32)
+        mask, eligible, listed = self._choice(filters.allow_of(query), filters.where_of(query))
+        if listed is None:
+            # Following more paths than the eligible items have costs more than scoring these.
+            limit = 2 * len(self.postings) if mask is ALL_ITEMS else eligible * self.paths.shape[1]
+            if budget is not None:
+                beam = int(min(len(self.postings), beam * self.postings.num_items / eligible))
+            enough, items, log_probability = find_candidates(
+                self.structure, self.trie, self.data, user, exclude, mask, beam, least, limit
+            )
+            listed = None if enough else np.flatnonzero(mask)
+        if listed is not None:
+            items = listed[~np.isin(listed, exclude)]
+            log_probability = self.log_probability(user, items)
+        if budget is not None:
+            items, log_probability = most_probable(items, log_probability, budget)
+        return Candidates(items, log_probability)
 
-    def gather(self, codes: NDArray[np.int64], scores: NDArray[np.float32]) -> Candidates:
-        """The items on one query's paths, before filters."""
-        followed = np.isfinite(scores)
-        items, total = gather_items(
-            self.postings.paths,
-            self.postings.offsets,
-            self.postings.items,
-            self.log_shares,
-            codes[followed],
-            scores[followed],
-            self.postings.num_items,
-        )
-        return Candidates(items.astype(np.int64), total)
-
-    def _eligible(self, found: Candidates, filters: Filters, query: int) -> Candidates:
-        kept = np.ones(len(found.items), np.bool_)
-        if filters.exclude is not None:
-            kept &= ~np.isin(found.items, filters.exclude[query])
-        allow, where = filters.allow_of(query), filters.where_of(query)
+    def _choice(
+        self, allow: Codes | None, where: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.bool_], int, Codes | None]:
+        """The mask of what is allowed, how many items that are, and the items themselves where they are few."""
+        if allow is None and where is None:
+            return ALL_ITEMS, self.postings.num_items, None
         if allow is not None:
-            kept &= np.isin(found.items, allow)
-        if where is not None:
-            kept &= where[found.items]
-        return Candidates(found.items[kept], found.log_probability[kept])
+            allow = allow if where is None else allow[where[allow]]
+            if len(allow) <= LISTED_ITEMS:
+                return ALL_ITEMS, len(allow), np.asarray(allow, np.int64)
+            where = np.zeros(self.postings.num_items, np.bool_)
+            where[allow] = True
+        assert where is not None
+        eligible = int(np.count_nonzero(where))
+        return frozen(where, np.bool_), eligible, np.flatnonzero(where) if eligible <= LISTED_ITEMS else None
+
+    def log_probability(self, user: Floats, items: Codes) -> Floats:
+        """log sum_j p(c_j | x) p(v | c_j) over all J paths of each item."""
+        paths = self.paths[items]
+        log_p = self.layers(user, paths.ravel()).sum(axis=1).reshape(paths.shape)
+        first = self.postings.offsets[np.searchsorted(self.postings.paths, paths)]
+        path_weight = np.log(self.counts[self.postings.items[first]] + 1.0) - self.data.log_shares[first]
+        each = log_p + np.log(self.counts[items] + 1.0)[:, None] - path_weight
+        total: Floats = np.logaddexp.reduce(each, axis=1).astype(np.float32)
+        return total
+
+    def rank(self, user: Floats, found: Candidates, path_weight: float, n: int) -> tuple[Codes, Floats]:
+        """The best n candidates by s(x, v) + path_weight log p(v | x), best first: items and scores."""
+        best: tuple[Codes, Floats] = rerank(
+            self.data, user, found.items, found.log_probability, np.float32(path_weight), n
+        )
+        return best
 
 
-def most_probable(found: Candidates, budget: int) -> Candidates:
-    """At most `budget` of the candidates, the most probable ones; ties by item."""
-    if len(found.items) <= budget:
-        return found
-    order = np.lexsort((found.items, -found.log_probability))[:budget]
-    return Candidates(found.items[order], found.log_probability[order])
+def _part(weights: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}

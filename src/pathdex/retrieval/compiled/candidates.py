@@ -1,0 +1,123 @@
+"""Paths to candidates to the best n: the items on the paths, filters, the budget, the final score."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pathdex.index.arithmetic import Floats, dot, kth_largest
+from pathdex.index.hashing import EMPTY, find_slot, new_table
+from pathdex.retrieval.compiled.search import Places, Trie, beam_search
+from pathdex.retrieval.compiled.structure import StructureWeights
+from pathdex.retrieval.ranking import offer
+
+Items = NDArray[np.int64]
+EXCLUDED = -2
+
+
+class ItemData(NamedTuple):
+    """What a query reads of the items."""
+
+    offsets: Places
+    """The items on path i are `items[offsets[i]:offsets[i + 1]]`."""
+    items: NDArray[np.int32]
+    log_shares: Floats
+    """log p(v | c), beside `items`."""
+    table: Floats
+    """(item, [input vector | output vector | bias]); input and output may be one."""
+
+
+@njit(cache=True, nogil=True)
+def find_candidates(
+    weights: StructureWeights,
+    trie: Trie,
+    data: ItemData,
+    user: Floats,
+    exclude: NDArray[np.int32],
+    mask: NDArray[np.bool_],
+    width: int,
+    least: int,
+    limit: int,
+) -> tuple[bool, Items, Floats]:
+    """The eligible items on the paths that a beam finds, and log sum_j p(c_j | x) p(v | c_j) of each.
+
+    An empty `mask` allows all items. Where fewer than `least` are eligible, the beam doubles, until every path has been
+    followed, or until it would be wider than `limit`: then the first result is False and the search has failed.
+    """
+    paths = len(data.offsets) - 1
+    while True:
+        places, log_p = beam_search(weights, trie, user, min(width, paths), weights.depth)
+        items, log_probability = _gather(data, places, log_p, exclude, mask)
+        if len(items) >= least or width >= paths:
+            return True, items, log_probability
+        if 2 * width > limit:
+            return False, items, log_probability
+        width *= 2
+
+
+@njit(cache=True, nogil=True)
+def _gather(
+    data: ItemData, places: Places, log_p: Floats, exclude: NDArray[np.int32], mask: NDArray[np.bool_]
+) -> tuple[Items, Floats]:
+    total = 0
+    for place in places:
+        total += data.offsets[place + 1] - data.offsets[place]
+    position_of = new_table(total + len(exclude))
+    for item in exclude:
+        slot = find_slot(position_of, item)
+        position_of[slot, 0], position_of[slot, 1] = item, EXCLUDED
+    found, scores = np.empty(total, np.int64), np.empty(total, np.float32)
+    count = 0
+    for rank in range(len(places)):
+        for posting in range(data.offsets[places[rank]], data.offsets[places[rank] + 1]):
+            item = data.items[posting]
+            if len(mask) and not mask[item]:
+                continue
+            score = log_p[rank] + data.log_shares[posting]
+            slot = find_slot(position_of, item)
+            if position_of[slot, 0] == EMPTY:
+                position_of[slot, 0], position_of[slot, 1] = item, count
+                found[count], scores[count] = item, score
+                count += 1
+            elif position_of[slot, 1] != EXCLUDED:
+                position = position_of[slot, 1]
+                high, low = max(scores[position], score), min(scores[position], score)
+                scores[position] = high + np.log1p(np.exp(low - high))
+    return found[:count], scores[:count]
+
+
+@njit(cache=True, nogil=True)
+def most_probable(items: Items, log_probability: Floats, budget: int) -> tuple[Items, Floats]:
+    """At most `budget` of the candidates, the most probable ones; ties by item."""
+    if len(items) <= budget:
+        return items, log_probability
+    cut = kth_largest(log_probability.copy(), len(items), budget)
+    sure, tied = log_probability > cut, np.flatnonzero(log_probability == cut)
+    tied = tied[np.argsort(items[tied])][: budget - np.count_nonzero(sure)]
+    kept = np.concatenate((np.flatnonzero(sure), tied))
+    return items[kept], log_probability[kept]
+
+
+@njit(cache=True, nogil=True)
+def rerank(
+    data: ItemData, user: Floats, items: Items, log_probability: Floats, path_weight: np.float32, n: int
+) -> tuple[Items, Floats]:
+    """The best n candidates by x . y_v + b_v + path_weight log p(v | x), best first, ties by item."""
+    size = 0
+    best, scores = np.empty(min(n, len(items)), np.int64), np.empty(min(n, len(items)), np.float32)
+    for i in range(len(items)):
+        score = final_score(data.table[items[i]], user, log_probability[i], path_weight)
+        size = offer(best, scores, size, items[i], score)
+    order = np.argsort(best)
+    order = order[np.argsort(-scores[order], kind="mergesort")]
+    return best[order], scores[order]
+
+
+@njit(cache=True, nogil=True)
+def final_score(row: Floats, user: Floats, log_probability: np.float32, path_weight: np.float32) -> np.float32:
+    dim, last = len(user), len(row) - 1
+    score: np.float32 = dot(row[last - dim : last], user) + row[last] + path_weight * log_probability
+    return score

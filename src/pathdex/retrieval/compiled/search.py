@@ -1,0 +1,128 @@
+"""Beam search over the trie of paths in use: Algorithm 1, one user at a time.
+
+A node of the trie is a prefix of a path in use. They are numbered level by level from the root, 0, each level in the
+order of its codes, so that the children of a node have consecutive numbers and the last ones are the paths themselves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pathdex.index.arithmetic import Floats, kth_largest
+from pathdex.index.postings import Postings
+from pathdex.retrieval.compiled.layout import frozen
+from pathdex.retrieval.compiled.structure import StructureWeights, advance, begin, log_probabilities, new_scratch
+
+Places = NDArray[np.int64]
+
+
+class Trie(NamedTuple):
+    """The prefixes of the paths in use."""
+
+    first_child: NDArray[np.int32]
+    """The children of node i are `first_child[i]` up to `first_child[i + 1]`; for all nodes but the paths."""
+    label: NDArray[np.int32]
+    """The last node, of K, of each prefix."""
+    levels: Places
+    """The first number of each level, and behind them the number of nodes in all."""
+
+    @classmethod
+    def from_postings(cls, postings: Postings) -> Trie:
+        sizes = [len(codes) for codes in postings.prefixes]
+        levels = np.concatenate([[0], np.cumsum(sizes)])
+        first = [children[:-1] + levels[depth + 1] for depth, children in enumerate(postings.children)]
+        labels = [codes % postings.num_nodes for codes in postings.prefixes]
+        return cls(
+            frozen(np.concatenate([*first, levels[-1:]]), np.int32),
+            frozen(np.concatenate(labels), np.int32),
+            frozen(levels, np.int64),
+        )
+
+
+@njit(cache=True, nogil=True)
+def beam_search(weights: StructureWeights, trie: Trie, user: Floats, width: int, depth: int) -> tuple[Places, Floats]:
+    """The `width` most probable prefixes of `depth` nodes that a beam of that width finds, best first.
+
+    Implements Algorithm 1 over the paths in use. Returns their numbers on their level and log p(c | x). A prefix is at
+    most as probable as its parent, so once `width` prefixes are more probable than the next parent, it and all after it
+    are skipped: this changes nothing and saves most of the layers' arithmetic where p is peaked.
+    """
+    scratch = new_scratch(weights)
+    room = 2 * width + weights.num_nodes
+    score, spare = np.empty(room, np.float32), np.empty(room, np.float32)
+    child, parent = np.empty(room, np.int64), np.empty(room, np.int64)
+    state = begin(weights, user).reshape(1, -1)
+    total, node = np.zeros(1, np.float32), np.zeros(1, np.int64)
+    for layer in range(depth):
+        size, cut = 0, np.float32(-np.inf)
+        for b in range(len(node)):
+            if total[b] <= cut:
+                break
+            base = total[b] - log_probabilities(weights, state[b], layer, scratch)
+            for c in range(trie.first_child[node[b]], trie.first_child[node[b] + 1]):
+                value = base + scratch.logits[trie.label[c]]
+                if value > cut:
+                    score[size], child[size], parent[size] = value, c, b
+                    size += 1
+            if size > 2 * width:
+                cut = _keep_best(score, child, parent, spare, size, width)
+                size = width
+        if size > width:
+            _keep_best(score, child, parent, spare, size, width)
+            size = width
+        order = np.argsort(-score[:size], kind="mergesort")
+        total, node = score[:size][order], child[:size][order]
+        if layer + 1 < depth:
+            after = np.empty((size, state.shape[1]), np.float32)
+            for b in range(size):
+                advance(weights, state[parent[order[b]]], layer, trie.label[node[b]], scratch, after[b])
+            state = after
+    return node - trie.levels[depth], total
+
+
+@njit(cache=True, nogil=True)
+def _keep_best(score: Floats, child: Places, parent: Places, spare: Floats, size: int, width: int) -> np.float32:
+    """Move the `width` best of `size` to the front, in their order, and return the worst score kept."""
+    spare[:size] = score[:size]
+    cut = kth_largest(spare, size, width)
+    above = 0
+    for i in range(size):
+        above += score[i] > cut
+    kept, equal = 0, width - above
+    for i in range(size):
+        if score[i] > cut or (score[i] == cut and equal > 0):
+            equal -= score[i] == cut
+            score[kept], child[kept], parent[kept] = score[i], child[i], parent[i]
+            kept += 1
+    return cut
+
+
+@njit(cache=True, nogil=True)
+def layer_log_probabilities(weights: StructureWeights, user: Floats, nodes: NDArray[np.int64]) -> Floats:
+    """log p(c_d | x, c_1..c_{d-1}) of paths (path, layer).
+
+    Paths in the order of their codes share the work on common prefixes.
+    """
+    scratch = new_scratch(weights)
+    depth = weights.depth
+    result = np.empty(nodes.shape, np.float32)
+    start = begin(weights, user)
+    states = np.empty((depth, len(start)), np.float32)
+    states[0] = start
+    logits, norms = np.empty((depth, weights.bias.shape[1]), np.float32), np.empty(depth, np.float32)
+    for p in range(len(nodes)):
+        common = 0
+        while p > 0 and common < depth - 1 and nodes[p, common] == nodes[p - 1, common]:
+            common += 1
+        for layer in range(depth):
+            if p == 0 or layer > common:
+                if layer > 0:
+                    advance(weights, states[layer - 1], layer - 1, nodes[p, layer - 1], scratch, states[layer])
+                norms[layer] = log_probabilities(weights, states[layer], layer, scratch)
+                logits[layer] = scratch.logits
+            result[p, layer] = logits[layer, nodes[p, layer]] - norms[layer]
+    return result

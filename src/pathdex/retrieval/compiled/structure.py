@@ -1,0 +1,155 @@
+"""The structure models of `pathdex.model.structure`, one user at a time: begin, logits, advance.
+
+K nodes, D layers, H hidden units. The MLP's state holds the sums of all D layers, W_x x + sum_l T_l[c_l], to which a
+chosen node adds one row of a table. The recurrent model's state is the hidden vector of its GRU cell, whose product
+with a node's embedding is such a row as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pathdex.index.arithmetic import Floats, add_product, add_rows, exponentiate, highest, sigmoid
+from pathdex.index.layers import LANES
+from pathdex.retrieval.compiled.layout import frozen, linear
+
+
+class StructureWeights(NamedTuple):
+    """Both kinds of structure model; `cell` and `cell_bias` are empty for the MLP."""
+
+    recurrent: bool
+    num_nodes: int
+    depth: int
+    user: Floats
+    """(dim, state)"""
+    user_bias: Floats
+    nodes: Floats
+    """(layer, node, row): what choosing a node adds."""
+    cell: Floats
+    """(hidden, gate x hidden), gates r, z, n."""
+    cell_bias: Floats
+    outputs: Floats
+    """(layer, hidden, node), nodes padded with zeros."""
+    bias: Floats
+    """(layer, node), padded."""
+
+    @classmethod
+    def pack(cls, weights: Mapping[str, NDArray[Any]]) -> StructureWeights:
+        """From the structure's weights by their names in the model, without the prefix `structure.`."""
+        depth = 1 + sum(name.startswith("nodes.") for name in weights)
+        outputs = np.stack([weights[f"outputs.{layer}.weight"] for layer in range(depth)])
+        bias = np.stack([weights[f"outputs.{layer}.bias"] for layer in range(depth)])
+        num_nodes, hidden = outputs.shape[1:]
+        recurrent = "cell.weight_ih" in weights
+        if recurrent:
+            nodes = [
+                weights[f"nodes.{layer}"] @ weights["cell.weight_ih"].T + weights["cell.bias_ih"]
+                for layer in range(depth - 1)
+            ]
+            row = 3 * hidden
+        else:
+            nodes = [weights[f"nodes.{layer}"] @ weights[f"inputs.{layer}.weight"].T for layer in range(depth - 1)]
+            row = depth * hidden
+        table = np.zeros((depth, num_nodes, row), np.float32)
+        for layer, rows in enumerate(nodes):
+            table[layer, :, row - rows.shape[1] :] = rows  # Sums of earlier layers stay as they are.
+        padding = -num_nodes % LANES
+        return cls(
+            recurrent,
+            num_nodes,
+            depth,
+            linear(weights["user.weight"]),
+            frozen(weights["user.bias"]),
+            frozen(table),
+            linear(weights["cell.weight_hh"]) if recurrent else frozen(np.empty((0, 0))),
+            frozen(weights["cell.bias_hh"]) if recurrent else frozen(np.empty(0)),
+            frozen(np.pad(outputs.transpose(0, 2, 1), ((0, 0), (0, 0), (0, padding)))),
+            frozen(np.pad(bias, ((0, 0), (0, padding)))),
+        )
+
+
+class Scratch(NamedTuple):
+    """Room for one layer's arithmetic."""
+
+    active: NDArray[np.int32]
+    kept: Floats
+    bits: NDArray[np.int32]
+    powers: Floats
+    logits: Floats
+    """(padded node,): where `log_probabilities` leaves its answer."""
+    gates: Floats
+    back: Floats
+
+
+@njit(cache=True, nogil=True)
+def new_scratch(weights: StructureWeights) -> Scratch:
+    hidden, padded = weights.outputs.shape[1:]
+    size = max(padded, 2 * hidden)
+    return Scratch(
+        np.empty(hidden, np.int32),
+        np.empty(hidden, np.float32),
+        np.empty(size, np.int32),
+        np.empty(padded, np.float32),
+        np.empty(padded, np.float32),
+        np.empty(3 * hidden, np.float32),
+        np.empty(3 * hidden, np.float32),
+    )
+
+
+@njit(cache=True, nogil=True)
+def begin(weights: StructureWeights, user: Floats) -> Floats:
+    """The state before the first layer."""
+    state = weights.user_bias.copy()
+    add_product(user, weights.user, state)
+    return np.tanh(state) if weights.recurrent else state
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def log_probabilities(weights: StructureWeights, state: Floats, layer: int, scratch: Scratch) -> np.float32:
+    """Leave the scores of a layer's nodes in `scratch.logits`; log p is the score less the number returned."""
+    hidden = weights.outputs.shape[1]
+    first = 0 if weights.recurrent else layer * hidden
+    active, kept, logits, powers = scratch.active, scratch.kept, scratch.logits, scratch.powers
+    count = 0
+    for h in range(hidden):
+        value = state[first + h]
+        kept[count] = value
+        active[count] = h
+        count += value > 0
+    for k in range(len(logits)):
+        logits[k] = weights.bias[layer, k]
+    add_rows(kept, active, count, weights.outputs[layer], logits)
+    top = highest(logits, weights.num_nodes)
+    for k in range(weights.num_nodes):
+        powers[k] = logits[k] - top
+    exponentiate(powers, weights.num_nodes, scratch.bits)
+    total = np.float32(0.0)
+    for k in range(weights.num_nodes):
+        total += powers[k]
+    norm: np.float32 = top + np.log(total)
+    return norm
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def advance(weights: StructureWeights, state: Floats, layer: int, node: int, scratch: Scratch, after: Floats) -> None:
+    """Write the state after choosing a node to `after`."""
+    row = weights.nodes[layer, node]
+    if not weights.recurrent:
+        for k in range(len(state)):
+            after[k] = state[k] + row[k]
+        return
+    hidden = len(state)
+    gates, back = scratch.gates, scratch.back
+    back[:] = weights.cell_bias
+    add_product(state, weights.cell, back)
+    for k in range(2 * hidden):
+        gates[k] = row[k] + back[k]
+    sigmoid(gates, 2 * hidden, scratch.bits)
+    for k in range(hidden):
+        value = np.tanh(row[2 * hidden + k] + gates[k] * back[2 * hidden + k])
+        after[k] = value + gates[hidden + k] * (state[k] - value)

@@ -1,0 +1,43 @@
+"""Deep Retrieval with random weights and random paths: a model without training, for tests of retrieval."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from pathdex.config import Config
+from pathdex.data.vocabulary import Vocabulary
+from pathdex.index.postings import Postings
+from pathdex.index.start import random_paths
+from pathdex.model.network import ITEM_ROWS, Network
+from pathdex.retrieval.recommender import DeepRetrieval, Learned
+
+SMALL: dict[str, Any] = {
+    "num_nodes": 4,
+    "depth": 2,
+    "paths_per_item": 2,
+    "embedding_dim": 6,
+    "structure_hidden": 8,
+    "node_dim": 3,
+    "history_length": 5,
+}
+
+
+def random_model(num_items: int = 30, seed: int = 0, **parameters: Any) -> DeepRetrieval:
+    """A model whose item ids are 100, 101, ..."""
+    config = Config(**{**SMALL, **parameters})
+    assert config.num_nodes is not None
+    torch.manual_seed(seed)
+    network = Network(config, num_items)
+    for parameter in network.parameters():
+        parameter.data.normal_(0, 1)
+    network.items.rows.normal_(0, 0.3)
+    paths = random_paths(num_items, config.paths_per_item, config.num_nodes, config.depth, seed=seed)
+    counts = np.random.default_rng(seed).integers(0, 50, num_items)
+    postings = Postings.from_paths(paths, config.num_nodes, config.depth)
+    weights = dict(network.export())
+    rows = weights.pop(ITEM_ROWS)
+    model = DeepRetrieval(config)
+    model._items = Vocabulary(np.arange(100, 100 + num_items))
+    model._adopt(Learned(config, weights, rows, paths, counts, postings, postings.log_shares(counts), []))
+    return model
