@@ -18,7 +18,9 @@ from pathdex.cli import (
     evaluate,
     inspect,
     recommend,
+    serve,
     train,
+    warmup,
 )
 from pathdex.cli.command import command
 
@@ -58,6 +60,8 @@ app.command("train")(command(train.train))
 app.command("evaluate")(command(evaluate.evaluate))
 app.command("recommend")(command(recommend.recommend))
 app.command("inspect")(command(inspect.inspect))
+app.command("serve")(command(serve.serve))
+app.command("warmup")(command(warmup.warmup))
 app.command("doctor")(command(doctor.doctor))
 
 

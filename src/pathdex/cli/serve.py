@@ -1,0 +1,93 @@
+"""`pathdex serve`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pathdex.cli.command import RunPath, gathers, option
+from pathdex.cli.console import out
+from pathdex.server.limits import Limits
+
+PANEL = "Limits"
+
+
+def _flags() -> list[Any]:
+    return [
+        option(
+            spec.name,
+            int if spec.type == "int" else float,
+            f"{spec.metadata['help']}; default {spec.default:,}",
+            panel=PANEL,
+        )
+        for spec in dataclasses.fields(Limits)
+    ]
+
+
+@gathers("limits", _flags())
+def serve(
+    folder: RunPath,
+    limits: dict[str, Any],
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on; 0 takes any free one.")] = 8000,
+    workers: Annotated[int, typer.Option(help="Processes that serve.")] = 1,
+    attributes: Annotated[
+        Path | None, typer.Option(help="A catalogue table for `where`: CSV, JSON lines or Parquet.", metavar="FILE")
+    ] = None,
+    attribute_item: Annotated[str | None, typer.Option(help="The item column of that table.", metavar="NAME")] = None,
+    user_store: Annotated[
+        str | None,
+        typer.Option(help="Keep histories by user: a SQLite file, or redis://host:6379/0.", metavar="PLACE"),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="Ask clients for the token in this file. [default: the variable PATHDEX_TOKEN, if set]",
+            metavar="FILE",
+        ),
+    ] = None,
+    public_metrics: Annotated[bool, typer.Option("--public-metrics", help="/metrics needs no token.")] = False,
+    access_log: Annotated[
+        bool, typer.Option("--access-log", help="Write a line of JSON per request to standard error.")
+    ] = False,
+    watch: Annotated[float, typer.Option(help="Seconds between two looks for a new model; 0: never.")] = 2.0,
+) -> None:
+    """Serve a model over HTTP. A new version in the same place is taken over without losing a request.
+
+    Examples:
+
+        pathdex serve runs/first
+
+        pathdex serve runs/first --host 0.0.0.0 --workers 4 --user-store users.sqlite --token-file token.txt
+    """
+    from pathdex.system import MESSAGES, SERVER
+
+    SERVER.require()
+    MESSAGES.require()
+    from pathdex.server.options import ServerOptions, read_token
+    from pathdex.server.serving import serve as run
+
+    options = ServerOptions(
+        model=folder,
+        host=host,
+        port=port,
+        workers=workers,
+        attributes=attributes,
+        attribute_item=attribute_item,
+        user_store=user_store,
+        token=read_token(token_file),
+        public_metrics=public_metrics,
+        access_log=access_log,
+        watch=watch,
+        limits=Limits(**limits),
+    )
+    console = out()
+
+    def ready(address: str, version: str) -> None:
+        many = "" if workers == 1 else f" with {workers} workers"
+        console.print(f"Serving {folder} (model {version}) at {address}{many}; {address}/docs shows how to ask")
+
+    run(options, ready)

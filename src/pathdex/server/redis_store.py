@@ -1,0 +1,58 @@
+"""The user store in Redis: one list per user, shared by any number of machines.
+
+How durable an answered event is, is a setting of the Redis server: with `appendfsync always` it survives loss of power.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pathdex.data.vocabulary import Id
+from pathdex.errors import ConfigError, StorageError
+from pathdex.system import REDIS
+
+PREFIX = "pathdex:history:"
+SECONDS = 5.0
+"""How long one call may take."""
+
+
+class RedisStore:
+    """Items are JSON, so that text and numbers stay apart."""
+
+    def __init__(self, address: str, keep: int) -> None:
+        REDIS.require()
+        from redis.asyncio import from_url
+
+        self.keep = keep
+        try:
+            self._redis: Any = from_url(address, socket_timeout=SECONDS, socket_connect_timeout=SECONDS)
+        except ValueError as error:
+            raise ConfigError([f"user_store={address!r}: {error}; write it as redis://host:6379/0"]) from error
+
+    async def append(self, events: Sequence[tuple[str, Sequence[Id]]]) -> None:
+        pipeline = self._redis.pipeline(transaction=True)
+        for user, items in events:
+            if items:
+                pipeline.rpush(PREFIX + user, *(json.dumps(item) for item in items))
+                pipeline.ltrim(PREFIX + user, -self.keep, -1)
+        await self._run(pipeline)
+
+    async def histories(self, users: Sequence[str]) -> list[list[Id]]:
+        pipeline = self._redis.pipeline(transaction=False)
+        for user in users:
+            pipeline.lrange(PREFIX + user, -self.keep, -1)
+        return [[json.loads(item) for item in history] for history in await self._run(pipeline)]
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    async def _run(self, pipeline: Any) -> list[Any]:
+        from redis.exceptions import RedisError
+
+        try:
+            found: list[Any] = await pipeline.execute()
+        except (RedisError, OSError) as error:
+            raise StorageError(f"user store in Redis: {error}; check that Redis runs and can be reached") from error
+        return found

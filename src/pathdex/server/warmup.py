@@ -1,0 +1,59 @@
+"""Compiling ahead of time what a server compiles when it starts."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pathdex.config import Config
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import Vocabulary
+from pathdex.server.models import Source
+
+
+@dataclass(frozen=True)
+class Warmth:
+    """What warming up took."""
+
+    seconds: float
+    query_seconds: float
+    """One query afterwards."""
+    caches: tuple[Path, ...]
+    """The folders in which compiled code is kept."""
+
+
+def warm_up(model: Path | None = None) -> Warmth:
+    """Compile everything that serving a model needs; without a model, for one of the default shape."""
+    started = time.perf_counter()
+    if model is not None:
+        served = Source(model).open()
+    else:
+        with tempfile.TemporaryDirectory(prefix="pathdex-") as folder:
+            served = Source(_small_model(Path(folder) / "bundle")).open()
+    return Warmth(time.perf_counter() - started, served.query_seconds, caches())
+
+
+def caches() -> tuple[Path, ...]:
+    """Where the compiled functions of the modules in use are kept on disk."""
+    from numba.core.dispatcher import Dispatcher
+
+    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("pathdex.")]
+    functions = [one for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)]
+    return tuple(sorted({Path(one.stats.cache_path) for one in functions if one.stats.cache_path}))
+
+
+def _small_model(folder: Path) -> Path:
+    """A saved model of the default shape that has learned nothing."""
+    from pathdex.retrieval.recommender import DeepRetrieval
+
+    items = 64
+    rows = Ragged.from_rows([np.arange(items), np.arange(items)])
+    data = Interactions(rows, Vocabulary(np.arange(2)), Vocabulary(np.arange(items)))
+    untrained = Config(num_nodes=8, epochs=0, rounds=0, final_epochs=0, start="random")
+    return DeepRetrieval(untrained, threads=1).fit(data, progress=False).save(folder)
