@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathdex.data import Attributes, Vocabulary
@@ -316,6 +316,7 @@ condition = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(row, min_size=1, max_size=8), condition)
 def test_masks_agree_with_one_item_at_a_time(rows, asked):
     def holds(value, one):

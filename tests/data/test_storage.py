@@ -14,6 +14,7 @@ from pathdex.data import (
     save_queries,
     save_split,
     split_users,
+    vocabulary,
 )
 from pathdex.errors import DataError, StorageError
 
@@ -59,6 +60,18 @@ def test_splits_come_back_with_one_vocabulary(tmp_path, valid_users):
         assert same_ragged(one.history, other.history)
         assert same_ragged(one.truth, other.truth)
     assert len([file for file in (tmp_path / "split").iterdir() if file.name.startswith("items.")]) == 2
+
+
+def test_the_index_of_many_ids_is_not_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr(vocabulary, "DICT_LIMIT", 0)
+    assert "slots" in example().items.arrays()
+    saved = [
+        save_interactions(tmp_path / "data", example()),
+        save_split(tmp_path / "split", split_users(example(), test_users=1)),
+        save_queries(tmp_path / "queries", split_users(example(), test_users=1).test),
+    ]
+    assert not [file for folder in saved for file in folder.iterdir() if "slots" in file.name]
+    assert load_interactions(saved[0]).items.codes(["c", "ü", "z"]).tolist() == [2, 3, -1]
 
 
 def test_queries_come_back(tmp_path):

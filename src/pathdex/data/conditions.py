@@ -142,7 +142,7 @@ class Column:
             raise self._refusal(asked, "takes a range whose min is at most its max; exchange them")
         if self.dictionary is None:
             return Between(_fraction(low), _fraction(high))
-        distinct = self.dictionary.arrays()["ids"]
+        distinct = self.dictionary.arrays(index=False)["ids"]
         # Whole bounds compare exactly, also past 2^53 where float64 does not.
         first = bisect_left(distinct, low if low in _ENDLESS else math.ceil(low))
         last = bisect_right(distinct, high if high in _ENDLESS else math.floor(high)) - 1

@@ -26,7 +26,7 @@ AnyPath = str | os.PathLike[str]
 
 def save_interactions(path: AnyPath, data: Interactions, *, overwrite: bool = False) -> Path:
     """Write the interactions to a new folder at `path`."""
-    arrays = {**_interactions_arrays(data), **_nested("items", data.items.arrays())}
+    arrays = {**_interactions_arrays(data), **_nested("items", data.items.arrays(index=False))}
     return _write(path, "pathdex-interactions", _facts(data), arrays, overwrite=overwrite)
 
 
@@ -52,7 +52,7 @@ def load_queries(path: AnyPath, *, mmap: bool = True) -> Queries:
 def save_split(path: AnyPath, split: Split, *, overwrite: bool = False) -> Path:
     """Write the split to a new folder at `path`."""
     arrays = {
-        **_nested("items", split.train.items.arrays()),
+        **_nested("items", split.train.items.arrays(index=False)),
         **_nested("train", _interactions_arrays(split.train)),
         **_nested("valid", _queries_arrays(split.valid)),
         **_nested("test", _queries_arrays(split.test)),
@@ -115,7 +115,7 @@ def _facts(data: Interactions) -> dict[str, Any]:
 
 def _interactions_arrays(data: Interactions) -> Arrays:
     times = {} if data.times is None else {"times": data.times}
-    return {**_ragged_arrays(data.sequences), **_nested("users", data.users.arrays()), **times}
+    return {**_ragged_arrays(data.sequences), **_nested("users", data.users.arrays(index=False)), **times}
 
 
 def _interactions(manifest: dict[str, Any], arrays: Arrays, items: Vocabulary) -> Interactions:
@@ -131,7 +131,7 @@ def _interactions(manifest: dict[str, Any], arrays: Arrays, items: Vocabulary) -
 
 def _queries_arrays(queries: Queries) -> Arrays:
     return {
-        **_nested("users", queries.users.arrays()),
+        **_nested("users", queries.users.arrays(index=False)),
         **_nested("history", _ragged_arrays(queries.history)),
         **_nested("truth", _ragged_arrays(queries.truth)),
     }

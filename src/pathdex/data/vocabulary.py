@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pathdex.errors import DataError
+
 Id: TypeAlias = str | int
 UNKNOWN = -1
+DICT_LIMIT = 100_000
+"""Up to this many ids are looked up in a dict: it is built in less than 0.1 s and takes a few MB."""
+SLOTS_PER_ID = 2
+"""The size of the hash index, in int32 slots."""
+_INT64 = np.iinfo(np.int64)
 
 
 class Vocabulary:
     """Distinct ids in a fixed order; an id's code is its place.
 
     Integer ids live in one int64 array. String ids live in one UTF-8 byte array with offsets, so both kinds map from
-    disk without being parsed.
+    disk without being parsed. Few ids are looked up in a dict; many in a hash index that is an array as well, so that
+    a process neither builds nor owns it.
     """
 
     def __init__(self, ids: NDArray[np.int64] | Sequence[str]) -> None:
         if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
-            self._integers: NDArray[np.int64] | None = ids.astype(np.int64, copy=False)
-            self._text = np.empty(0, np.uint8)
-            self._offsets = np.zeros(1, np.int64)
+            self._keep(ids.astype(np.int64, copy=False))
         else:
             encoded = [str(one).encode() for one in ids]
-            self._integers = None
-            self._text = np.frombuffer(b"".join(encoded), np.uint8)
-            self._offsets = np.concatenate([[0], np.cumsum([len(one) for one in encoded])]).astype(np.int64)
+            ends = np.cumsum([0, *(len(one) for one in encoded)], dtype=np.int64)
+            self._keep(None, np.frombuffer(b"".join(encoded), np.uint8), ends)
+
+    def _keep(
+        self,
+        integers: NDArray[np.int64] | None,
+        text: NDArray[np.uint8] | None = None,
+        offsets: NDArray[np.int64] | None = None,
+        slots: NDArray[np.int32] | None = None,
+    ) -> None:
+        self._integers = None if integers is None else _read_only(integers)
+        self._text = _read_only(np.empty(0, np.uint8) if text is None else text)
+        self._offsets = _read_only(np.zeros(1, np.int64) if offsets is None else offsets)
+        self._slots = None if slots is None else _read_only(slots)
 
     @classmethod
     def from_column(cls, ids: pl.Series) -> Vocabulary:
@@ -87,19 +103,26 @@ class Vocabulary:
 
     def code(self, one: Id) -> int:
         """The code of one id, or `UNKNOWN`. The text "12" finds the integer id 12 and the other way round."""
-        if self._integers is None:
-            return self._codes.get(str(one), UNKNOWN)
-        try:
-            key = int(one)
-        except (TypeError, ValueError, OverflowError):
-            return UNKNOWN
-        # int() also takes 12.7, "1_2" and "012"; none of these is the id 12.
-        same = str(key) == one if isinstance(one, str) else key == one
-        return self._codes.get(key, UNKNOWN) if same else UNKNOWN
+        key = str(one) if self._integers is None else _as_integer(one)
+        if self._table is not None:
+            return self._table.get(key, UNKNOWN)
+        return int(self._find([key])[0])
 
     def codes(self, ids: Iterable[Id]) -> NDArray[np.int64]:
         """The codes of many ids; `UNKNOWN` where there is none."""
-        return np.fromiter((self.code(one) for one in ids), np.int64)
+        if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuU":
+            given: list[Any] = ids.tolist()
+        else:
+            given = ids if isinstance(ids, list) else list(ids)
+        kinds = set(map(type, given))
+        if self._integers is None:
+            keys = given if kinds <= {str} else list(map(str, given))
+        else:
+            keys = given if kinds <= {int} else list(map(_as_integer, given))
+        if self._table is not None:
+            get = self._table.get
+            return np.array([get(key, UNKNOWN) for key in keys], np.int64)
+        return self._find(keys)
 
     def id(self, code: int) -> Id:
         if self._integers is not None:
@@ -107,26 +130,89 @@ class Vocabulary:
         return bytes(self._text[self._offsets[code] : self._offsets[code + 1]]).decode()
 
     def ids(self, codes: Iterable[int]) -> list[Id]:
-        return [self.id(int(code)) for code in codes]
+        chosen = codes if isinstance(codes, np.ndarray) else np.fromiter(codes, np.int64)
+        if self._integers is not None:
+            integers: list[Id] = self._integers[chosen].tolist()
+            return integers
+        starts, ends = self._offsets[:-1][chosen].tolist(), self._offsets[1:][chosen].tolist()
+        text = self._text.data
+        return [str(text[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
 
     @cached_property
-    def _codes(self) -> dict[Id, int]:
-        if self._integers is not None:
-            return {one: code for code, one in enumerate(self._integers.tolist())}
-        text, offsets = self._text.tobytes(), self._offsets.tolist()
-        return {text[start:end].decode(): code for code, (start, end) in enumerate(pairwise(offsets))}
+    def _table(self) -> dict[Id | None, int] | None:
+        """The codes of few ids as a dict, which answers a single lookup ten times as fast as the index does."""
+        if len(self) > DICT_LIMIT:
+            return None
+        return {one: code for code, one in enumerate(self.ids(range(len(self))))}
 
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """What a bundle stores."""
+    @property
+    def _index(self) -> NDArray[np.int32]:
+        if self._slots is None:
+            from pathdex.data.id_index import index_integers, index_texts
+
+            if self._integers is None:
+                self._slots = _read_only(index_texts(self._text, self._offsets))
+            else:
+                self._slots = _read_only(index_integers(self._integers))
+        return self._slots
+
+    def _find(self, keys: Sequence[Any]) -> NDArray[np.int64]:
+        """The codes of keys: text for text ids; for integer ids integers, or None for what cannot be one."""
+        from pathdex.data.id_index import find_integers, find_texts
+
+        if self._integers is None:
+            # A lone surrogate has no UTF-8 form; what it becomes here is in no id.
+            encoded = [key.encode("utf-8", "surrogatepass") for key in keys]
+            lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+            written = np.frombuffer(b"".join(encoded), np.uint8)
+            return find_texts(self._text, self._offsets, self._index, written, lengths)
+        possible = None
+        try:
+            wanted = np.array(keys, np.int64)
+        except (TypeError, OverflowError):
+            possible = [key is not None and _INT64.min <= key <= _INT64.max for key in keys]
+            wanted = np.array([key if fits else 0 for key, fits in zip(keys, possible, strict=True)], np.int64)
+        codes = find_integers(self._integers, self._index, wanted)
+        return codes if possible is None else np.where(possible, codes, UNKNOWN)
+
+    def arrays(self, *, index: bool = True) -> dict[str, NDArray[Any]]:
+        """What a bundle stores. Where there are many ids that includes their hash index, unless it is not wanted."""
+        arrays: dict[str, NDArray[Any]]
         if self._integers is not None:
-            return {"ids": self._integers}
-        return {"text": self._text, "offsets": self._offsets}
+            arrays = {"ids": self._integers}
+        else:
+            arrays = {"text": self._text, "offsets": self._offsets}
+        return {**arrays, "slots": self._index} if index and len(self) > DICT_LIMIT else arrays
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[np.generic]]) -> Vocabulary:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Vocabulary:
+        """Open what `arrays` gave. Without the hash index, it is built when it is first needed."""
         vocabulary = cls.__new__(cls)
-        integers = arrays.get("ids")
-        vocabulary._integers = None if integers is None else integers  # type: ignore[assignment]
-        vocabulary._text = arrays.get("text", np.empty(0, np.uint8))  # type: ignore[assignment]
-        vocabulary._offsets = arrays.get("offsets", np.zeros(1, np.int64))  # type: ignore[assignment]
+        vocabulary._keep(*(arrays.get(name) for name in ("ids", "text", "offsets", "slots")))
+        slots = vocabulary._slots
+        if slots is not None and (slots.dtype != np.int32 or slots.shape != (SLOTS_PER_ID * len(vocabulary),)):
+            raise DataError(
+                f"slots: {slots.dtype} of shape {slots.shape} is no index of {len(vocabulary):,} ids; "
+                "leave it out to build it anew"
+            )
         return vocabulary
+
+
+def _as_integer(one: Any) -> int | None:
+    """The integer id that is meant, or None. int() also takes 12.7, "1_2" and "012"; none of these is the id 12."""
+    try:
+        key = int(one)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    same = str(key) == one if isinstance(one, str) else key == one
+    return key if same else None
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view in the one form that compiled lookups are compiled for.
+
+    It is also a plain ndarray: taking an element from its subclass for mapped files is slow.
+    """
+    view = np.ascontiguousarray(array).view(np.ndarray)
+    view.flags.writeable = False
+    return view
