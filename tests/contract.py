@@ -64,11 +64,78 @@ queries = st.fixed_dictionaries(
 shared = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
 
 
-class RecommenderContract:
-    """Inherit, and say how an unfitted estimator is made."""
+class QueryContract:
+    """What can be asked of a model, here or over HTTP. Inherit, and give a `model` of `grouped_data(TEXT_IDS)`."""
 
     personal = True
     """Whether the history changes the answer."""
+
+    def test_it_finds_the_obvious_answer(self, model: Recommender) -> None:
+        if not self.personal:
+            pytest.skip("the answer does not depend on the history")
+        for group in range(GROUPS):
+            members = TEXT_IDS[GROUP_SIZE * group : GROUP_SIZE * (group + 1)]
+            answer = model.recommend([members[2], members[6]], n=GROUP_SIZE - 2)
+            assert set(ids_of(answer)) == set(members) - {members[2], members[6]}
+
+    @shared
+    @given(query=queries)
+    def test_it_returns_exactly_the_best_eligible_items(self, model: Recommender, query: dict[str, Any]) -> None:
+        eligible = set(TEXT_IDS if query["allow"] is None else query["allow"]) & set(TEXT_IDS)
+        eligible -= set(query["deny"])
+        if query["exclude_seen"]:
+            eligible -= set(query["history"])
+        answer = model.recommend(**query)
+        scores = [score for _, score in answer]
+        assert len(answer) == len(set(ids_of(answer))) == min(query["n"], len(eligible))
+        assert set(ids_of(answer)) <= eligible
+        assert scores == sorted(scores, reverse=True)
+        assert np.isfinite(scores).all()
+
+    @shared
+    @given(histories=st.lists(st.lists(st.sampled_from(TEXT_IDS), max_size=6), max_size=6), n=st.integers(1, NUM_ITEMS))
+    def test_a_batch_equals_one_by_one(self, model: Recommender, histories: list[list[Id]], n: int) -> None:
+        together = model.recommend_batch(histories, n)
+        assert same_answers(together, [model.recommend(history, n) for history in histories])
+
+    def test_recommend_takes_many_histories(self, model: Recommender) -> None:
+        assert same_answers(model.recommend(HISTORIES, 5), model.recommend_batch(HISTORIES, 5))
+
+    def test_the_same_question_has_the_same_answer(self, model: Recommender) -> None:
+        assert model.recommend(HISTORIES, 20) == model.recommend(HISTORIES, 20)
+
+    def test_an_empty_history_has_an_answer(self, model: Recommender) -> None:
+        assert len(model.recommend([], n=7)) == 7
+
+    def test_unknown_ids_are_left_out_with_a_warning(self, model: Recommender) -> None:
+        with pytest.warns(UserWarning, match="2 history items are not in the catalogue and were left out"):
+            answer = model.recommend(["nothing", TEXT_IDS[3], "no one"], n=5)
+        assert answer == model.recommend([TEXT_IDS[3]], n=5)
+
+    def test_a_history_of_unknown_ids_only_is_an_error(self, model: Recommender) -> None:
+        with pytest.raises(
+            QueryError, match=r"history 1 \('nothing'\) has no item that the catalogue of 32 items holds"
+        ):
+            model.recommend([[TEXT_IDS[3]], ["nothing"]])
+
+    @pytest.mark.parametrize("n", [0, -1, 2.5, True, "3"])
+    def test_n_is_a_positive_whole_number(self, model: Recommender, n: Any) -> None:
+        with pytest.raises(QueryError, match=r"n=.*: must be a whole number of at least 1"):
+            model.recommend([TEXT_IDS[3]], n)
+
+    def test_similar_items_leave_out_the_item_itself(self, model: Recommender) -> None:
+        answer = ids_of(model.similar_items(TEXT_IDS[17], n=NUM_ITEMS))
+        assert set(answer) == set(TEXT_IDS) - {TEXT_IDS[17]}
+        if self.personal:
+            assert set(answer[: GROUP_SIZE - 1]) < set(TEXT_IDS[16:24])
+
+    def test_similar_items_of_an_unknown_item_is_an_error(self, model: Recommender) -> None:
+        with pytest.raises(QueryError, match="'nothing'"):
+            model.similar_items("nothing")
+
+
+class RecommenderContract(QueryContract):
+    """Inherit, and say how an unfitted estimator is made."""
 
     def make(self) -> Recommender:
         raise NotImplementedError
@@ -114,62 +181,9 @@ class RecommenderContract:
                 ask()
         assert not list(tmp_path.iterdir())
 
-    def test_it_finds_the_obvious_answer(self, model: Recommender) -> None:
-        if not self.personal:
-            pytest.skip("the answer does not depend on the history")
-        for group in range(GROUPS):
-            members = TEXT_IDS[GROUP_SIZE * group : GROUP_SIZE * (group + 1)]
-            answer = model.recommend([members[2], members[6]], n=GROUP_SIZE - 2)
-            assert set(ids_of(answer)) == set(members) - {members[2], members[6]}
-
-    @shared
-    @given(query=queries)
-    def test_it_returns_exactly_the_best_eligible_items(self, model: Recommender, query: dict[str, Any]) -> None:
-        eligible = set(TEXT_IDS if query["allow"] is None else query["allow"]) & set(TEXT_IDS)
-        eligible -= set(query["deny"])
-        if query["exclude_seen"]:
-            eligible -= set(query["history"])
-        answer = model.recommend(**query)
-        scores = [score for _, score in answer]
-        assert len(answer) == len(set(ids_of(answer))) == min(query["n"], len(eligible))
-        assert set(ids_of(answer)) <= eligible
-        assert scores == sorted(scores, reverse=True)
-        assert np.isfinite(scores).all()
-
-    @shared
-    @given(histories=st.lists(st.lists(st.sampled_from(TEXT_IDS), max_size=6), max_size=6), n=st.integers(1, NUM_ITEMS))
-    def test_a_batch_equals_one_by_one(self, model: Recommender, histories: list[list[Id]], n: int) -> None:
-        together = model.recommend_batch(histories, n)
-        assert same_answers(together, [model.recommend(history, n) for history in histories])
-
-    def test_recommend_takes_many_histories(self, model: Recommender) -> None:
-        assert same_answers(model.recommend(HISTORIES, 5), model.recommend_batch(HISTORIES, 5))
-
-    def test_the_same_question_has_the_same_answer(self, model: Recommender) -> None:
-        assert model.recommend(HISTORIES, 20) == model.recommend(HISTORIES, 20)
-
     def test_the_same_data_gives_the_same_model(self, model: Recommender) -> None:
         again = self.make().fit(grouped_data(TEXT_IDS))
         assert again.recommend(HISTORIES, 20) == model.recommend(HISTORIES, 20)
-
-    def test_an_empty_history_has_an_answer(self, model: Recommender) -> None:
-        assert len(model.recommend([], n=7)) == 7
-
-    def test_unknown_ids_are_left_out_with_a_warning(self, model: Recommender) -> None:
-        with pytest.warns(UserWarning, match="2 history items are not in the catalogue and were left out"):
-            answer = model.recommend(["nothing", TEXT_IDS[3], "no one"], n=5)
-        assert answer == model.recommend([TEXT_IDS[3]], n=5)
-
-    def test_a_history_of_unknown_ids_only_is_an_error(self, model: Recommender) -> None:
-        with pytest.raises(
-            QueryError, match=r"history 1 \('nothing'\) has no item that the catalogue of 32 items holds"
-        ):
-            model.recommend([[TEXT_IDS[3]], ["nothing"]])
-
-    @pytest.mark.parametrize("n", [0, -1, 2.5, True, "3"])
-    def test_n_is_a_positive_whole_number(self, model: Recommender, n: Any) -> None:
-        with pytest.raises(QueryError, match=r"n=.*: must be a whole number of at least 1"):
-            model.recommend([TEXT_IDS[3]], n)
 
     def test_integer_ids_come_back_as_integers(self, model: Recommender) -> None:
         numbered = self.make().fit(grouped_data(INTEGER_IDS))
@@ -178,16 +192,6 @@ class RecommenderContract:
         named = ids_of(model.recommend([TEXT_IDS[0], TEXT_IDS[5]], n=40))
         assert all(type(one) is str for one in named)
         assert [INTEGER_IDS.index(one) for one in answer] == [TEXT_IDS.index(one) for one in named]
-
-    def test_similar_items_leave_out_the_item_itself(self, model: Recommender) -> None:
-        answer = ids_of(model.similar_items(TEXT_IDS[17], n=NUM_ITEMS))
-        assert set(answer) == set(TEXT_IDS) - {TEXT_IDS[17]}
-        if self.personal:
-            assert set(answer[: GROUP_SIZE - 1]) < set(TEXT_IDS[16:24])
-
-    def test_similar_items_of_an_unknown_item_is_an_error(self, model: Recommender) -> None:
-        with pytest.raises(QueryError, match="'nothing'"):
-            model.similar_items("nothing")
 
     def test_a_saved_model_answers_the_same(self, model: Recommender, tmp_path: Path) -> None:
         path = model.save(tmp_path / "bundle")
