@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from pathdex.retrieval.contract import Recommender
     from pathdex.retrieval.recommender import DeepRetrieval
     from pathdex.retrieval.runs import Run
+    from pathdex.server.client import Client
 
 __all__ = [
     "Attributes",
     "BruteForce",
+    "Client",
     "Config",
     "DeepRetrieval",
     "Interactions",
@@ -65,6 +67,7 @@ __all__ = [
 _HOMES = {
     "Attributes": "pathdex.data",
     "BruteForce": "pathdex.baselines.brute_force",
+    "Client": "pathdex.server.client",
     "Config": "pathdex.config",
     "DeepRetrieval": "pathdex.retrieval.recommender",
     "Interactions": "pathdex.data",
