@@ -43,6 +43,8 @@ class Transport:
         server has seen it."""
         try:
             text = json.dumps(body, default=_plain, allow_nan=False).encode()
+        except QueryError:
+            raise
         except ValueError as error:
             raise QueryError(
                 f"the request cannot be written as JSON ({error}); pass text and finite numbers"

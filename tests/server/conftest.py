@@ -1,0 +1,107 @@
+"""Tiny saved models, and servers that run in a thread of the test's own process."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import pathdex
+from pathdex.server.limits import Limits
+from pathdex.server.options import ServerOptions
+from pathdex.server.serving import address_of, listen
+from pathdex.server.worker import Worker
+from tests.contract import INTEGER_IDS, TEXT_IDS, grouped_data
+from tests.tiny import TINY
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def message(self) -> str:
+        text: str = self.json["error"]["message"]
+        return text
+
+
+@dataclass
+class Running:
+    """A server, and how to ask it."""
+
+    url: str
+    worker: Worker
+
+    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+        """One request on a connection of its own; a body that is not bytes is sent as JSON."""
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
+        sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        try:
+            connection.request(method, path, sent, headers or {})
+            answer = connection.getresponse()
+            return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.ask("GET", path, headers=headers)
+
+    def post(self, path: str, body: Any, **headers: str) -> Answer:
+        return self.ask("POST", path, body, headers)
+
+    def metric(self, name: str) -> int:
+        lines = self.get("/metrics").body.decode().splitlines()
+        return int(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
+
+
+@contextmanager
+def running(model: Path, limits: dict[str, Any] | None = None, **options: Any) -> Iterator[Running]:
+    """A server in a thread, ready; it looks for a new model only where `watch` says so."""
+    ready = threading.Event()
+    given = {"watch": 0.0, **options, "limits": Limits(**(limits or {}))}
+    worker = Worker(ServerOptions(model=model, port=0, **given), ready=lambda _: ready.set())
+    listening = listen("127.0.0.1", 0)
+    thread = threading.Thread(target=worker.serve_on, args=(listening,))
+    url = address_of(listening)
+    thread.start()
+    try:
+        assert ready.wait(60)
+        yield Running(url, worker)
+    finally:
+        worker.leave(at_once=True)
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@pytest.fixture(scope="session")
+def popular(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved popularity model with text ids."""
+    return pathdex.Popularity().fit(grouped_data(TEXT_IDS)).save(tmp_path_factory.mktemp("models") / "popular")
+
+
+@pytest.fixture(scope="session")
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved popularity model with integer ids."""
+    return pathdex.Popularity().fit(grouped_data(INTEGER_IDS)).save(tmp_path_factory.mktemp("models") / "numbered")
+
+
+@pytest.fixture(scope="session")
+def deep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved Deep Retrieval model with text ids, trained well enough to tell the groups apart."""
+    better = {**TINY, "batch_size": 64, "structure_batch_size": 64, "epochs": 3}
+    model = pathdex.DeepRetrieval(**better, learning_rate=0.02, item_learning_rate=0.02, threads=1)
+    return model.fit(grouped_data(TEXT_IDS), progress=False).save(tmp_path_factory.mktemp("models") / "deep")
