@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
+from pathdex.data.attributes import Attributes
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
@@ -106,6 +108,23 @@ def test_deny_may_be_an_iterator(model: Recorder) -> None:
 
 def test_where_needs_a_catalogue_table(model: Recorder) -> None:
     with pytest.raises(QueryError, match=r"where=\{'colour': 'red'\}: needs a catalogue table; attach one"):
+        model.recommend(["a"], where={"colour": "red"})
+    with pytest.raises(QueryError, match=r"where=\['red'\]: must map columns to values"):
+        model.recommend(["a"], where=["red"])  # type: ignore[arg-type]
+    assert model.recommend(["a"], where={}) == model.recommend(["a"])
+
+
+def test_where_limits_to_items_whose_attributes_fit(model: Recorder) -> None:
+    table = pl.DataFrame({"item": ["a", "b", "c"], "colour": ["red", "blue", "red"]})
+    model.attach(Attributes.read(table))
+    model.recommend_batch([["a"], Query(["b"], where={"colour": "red"})])
+    where = model.asked[-1][2].where
+    assert where is not None
+    assert where[0] is None
+    assert where[1] is not None
+    assert where[1].tolist() == [True, False, True, False, False]
+    model.attach(None)
+    with pytest.raises(QueryError, match="needs a catalogue table"):
         model.recommend(["a"], where={"colour": "red"})
 
 

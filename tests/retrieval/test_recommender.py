@@ -1,5 +1,8 @@
 """Deep Retrieval behind the contract, and what only it can do."""
 
+import itertools
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from pathdex.errors import ConfigError, NotFittedError, QueryError
 from pathdex.retrieval.contract import Filters
 from pathdex.retrieval.recommender import DeepRetrieval
 from tests.contract import RecommenderContract
+from tests.random_model import random_model
 from tests.tiny import TINY
 
 SETTINGS: dict[str, Any] = {
@@ -144,3 +148,90 @@ def test_every_alternative_learns_the_groups(data: Interactions, parameters: dic
     model = DeepRetrieval(**{**SETTINGS, "epochs": 6, **parameters}, threads=1).fit(data)
     found = {item for item, _ in model.recommend(HISTORY, n=6)}
     assert len(found & {f"item {code}" for code in range(8)}) >= 5
+
+
+def test_similar_items_are_those_on_the_same_paths_by_cosine() -> None:
+    model = random_model()
+    found = model.similar_items(103, n=29)
+    vectors = model.item_vectors / np.linalg.norm(model.item_vectors, axis=1, keepdims=True)
+    cosine = vectors @ vectors[3]
+    assert [item for item, _ in found] == [100 + code for code in np.argsort(-cosine, kind="stable") if code != 3]
+    np.testing.assert_allclose([score for _, score in found], np.sort(np.delete(cosine, 3))[::-1], rtol=1e-4)
+    own = set(model.learned.paths[3].tolist())
+    on_them = {100 + code for code in range(30) if code != 3 and own & set(model.learned.paths[code].tolist())}
+    assert {item for item, _ in model.similar_items(103, n=len(on_them))} == on_them
+
+
+def test_the_items_of_a_path_are_those_that_have_it() -> None:
+    model = random_model()
+    for item in (100, 117):
+        for path in model.item_paths(item):
+            assert item in model.path_items(path)
+            assert all(path in model.item_paths(other) for other in model.path_items(path))
+    used = {path for item in range(100, 105) for path in random_model(5).item_paths(item)}
+    unused = next(path for path in itertools.product(range(4), repeat=2) if path not in used)
+    assert random_model(5).path_items(unused) == []
+
+
+@pytest.mark.parametrize("path", [(1,), (1, 4), (-1, 0), (0.5, 1), "ab"])
+def test_a_path_that_cannot_be_is_an_error(path: Any) -> None:
+    with pytest.raises(QueryError, match="must have 2 nodes between 0 and 3; item_paths"):
+        random_model().path_items(path)
+
+
+def test_why_not_names_the_layer_and_the_smallest_beam() -> None:
+    model = random_model(60, num_nodes=6, depth=3)
+    history = [101, 104]
+    user = model.state(history).vector
+    told = set()
+    for item in range(100, 160):
+        why = model.why_not(history, item, n=5, beam=3)
+        told.add(why.reason)
+        assert why.explanation == model.explain(history, item, beam=3)
+        own = set(model.learned.paths[item - 100].tolist())
+        if why.reason == "beam":
+            assert why.smallest_beam is not None
+            assert own & set(model.retriever.beam(user, why.smallest_beam)[0].tolist())
+            assert not own & set(model.retriever.beam(user, why.smallest_beam - 1)[0].tolist())
+            lost = [path.lost_at for path in why.explanation.paths]
+            assert why.layer == max(layer for layer in lost if layer is not None)
+            assert f"lost at layer {why.layer} by a beam of 3; a beam of {why.smallest_beam} finds it" in str(why)
+        else:
+            assert (why.layer, why.smallest_beam) == (None, None)
+    assert told == {"seen", "beam", "recommended", "rerank"}
+
+
+def test_why_not_agrees_with_what_is_recommended() -> None:
+    model = random_model()
+    found = [item for item, _ in model.recommend([101], 5, beam=16)]
+    for item in range(100, 130):
+        why = model.why_not([101], item, n=5, beam=16)
+        assert (why.reason == "recommended") == (item in found)
+        if why.reason == "recommended":
+            assert why.rank == found.index(item) + 1
+        elif why.reason == "rerank":
+            assert why.needed is not None
+            assert why.explanation.score is not None
+            assert why.explanation.score <= why.needed
+            assert f"the first 5 score {why.needed:.3f} or more" in str(why)
+        else:
+            assert (why.reason, item) == ("seen", 101)
+    assert model.why_not([101], 101, n=5, beam=16, exclude_seen=False).reason in ("recommended", "rerank")
+
+
+def test_layers_lose_a_path_where_its_prefix_falls_out_of_the_beam() -> None:
+    model = random_model(60, num_nodes=6, depth=3)
+    user = model.state([101]).vector
+    for path in model.explain([101], 120, beam=2).paths:
+        code = (path.nodes[0] * 6 + path.nodes[1]) * 6 + path.nodes[2]
+        prefixes = [code // 36, code // 6, code]
+        kept = [prefix in model.retriever.beam(user, 2, depth)[0] for depth, prefix in enumerate(prefixes, start=1)]
+        assert path.lost_at == (kept.index(False) + 1 if False in kept else None)
+
+
+def test_a_model_is_asked_without_torch(tmp_path: Path) -> None:
+    random_model().save(tmp_path / "model")
+    asked = "import sys, pathdex; m = pathdex.load(sys.argv[1]); assert len(m.recommend([101], 5)) == 5"
+    code = f"{asked}; m.warmup(); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "model")], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")

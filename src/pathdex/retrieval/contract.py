@@ -201,14 +201,12 @@ class Recommender(ABC):
         queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
         known = self.encode_histories([query.history for query in queries])
         ranking = self.rank(known, n, self._filters(queries, known), **options)
-        return [
-            [
-                ScoredItem(self.items.id(int(item)), float(score))
-                for item, score in zip(items, scores, strict=True)
-                if item != UNKNOWN
-            ]
-            for items, scores in zip(ranking.items, ranking.scores, strict=True)
-        ]
+        return [self._answer(items, scores) for items, scores in zip(ranking.items, ranking.scores, strict=True)]
+
+    def _answer(self, items: Codes, scores: NDArray[np.float32]) -> list[ScoredItem]:
+        """One query's ranking in ids."""
+        found = items != UNKNOWN
+        return list(map(ScoredItem, self.items.ids(items[found]), scores[found].tolist()))
 
     def attach(self, attributes: Attributes | None) -> Self:
         """Use a catalogue table for `where`; None takes it away. It is not learned, so bundles do not hold it."""
@@ -253,14 +251,18 @@ class Recommender(ABC):
             for query, history in zip(queries, histories, strict=True)
         ]
         allow = [None if query.allow is None else known(query.allow) for query in queries]
-        where = [None if query.where is None else self._where(query.where) for query in queries]
+        where = [self._where(query.where) for query in queries]
         return Filters(
             Ragged.from_rows(exclude) if any(map(len, exclude)) else None,
             allow if any(one is not None for one in allow) else None,
             where if any(one is not None for one in where) else None,
         )
 
-    def _where(self, where: Mapping[str, Any]) -> Mask:
+    def _where(self, where: Mapping[str, Any] | None) -> Mask | None:
+        if where is None or (isinstance(where, Mapping) and not where):
+            return None
+        if not isinstance(where, Mapping):
+            raise QueryError(f"where={where!r}: must map columns to values, as in {{'category': ['a', 'b']}}")
         if self._attributes is None:
             raise QueryError(
                 f"where={dict(where)!r}: needs a catalogue table; attach one with attach(Attributes.read(...))"

@@ -282,14 +282,14 @@ class DeepRetrieval(Recommender):
         filters = self._filters([query], Ragged.from_rows([state.history]))
         found = self.retriever.candidates(state.vector, filters, 0, least=n, **self._width(n, **options))
         items, scores = self.retriever.rank(state.vector, found, self.config.path_weight, n)
-        return [ScoredItem(self.items.id(int(item)), float(score)) for item, score in zip(items, scores, strict=True)]
+        return self._answer(items, scores)
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
         """The items most like one item: those on its paths, and on paths that begin alike until there are enough, by
         the cosine of their vectors."""
         check_n(n)
         items, scores = similar_items(self.retriever, self._code(item), n)
-        return [ScoredItem(self.items.id(int(code)), float(score)) for code, score in zip(items, scores, strict=True)]
+        return self._answer(items, scores)
 
     @property
     def item_vectors(self) -> NDArray[np.float32]:
@@ -348,8 +348,7 @@ class DeepRetrieval(Recommender):
     def warmup(self) -> Self:
         """Compile what a query needs, or load it from the cache, so that the first query does not wait for it."""
         history = self.items.ids([0])
-        for _ in range(2):  # A read-only and a writable history are different types to the compiler.
-            self.recommend(history, 1)
+        self.recommend(history, 1)
         state = self.advance(self.state(history), history[0])
         self.recommend_next(state, 1, candidates=1)
         self.recommend(history, 1, allow=history, exclude_seen=False)

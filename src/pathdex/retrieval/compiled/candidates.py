@@ -12,7 +12,6 @@ from pathdex.index.arithmetic import Floats, dot, kth_largest
 from pathdex.index.hashing import EMPTY, find_slot, new_table
 from pathdex.retrieval.compiled.search import Places, Trie, beam_search
 from pathdex.retrieval.compiled.structure import StructureWeights
-from pathdex.retrieval.ranking import offer
 
 Items = NDArray[np.int64]
 EXCLUDED = -2
@@ -92,12 +91,7 @@ def _gather(
 @njit(cache=True, nogil=True)
 def most_probable(items: Items, log_probability: Floats, budget: int) -> tuple[Items, Floats]:
     """At most `budget` of the candidates, the most probable ones; ties by item."""
-    if len(items) <= budget:
-        return items, log_probability
-    cut = kth_largest(log_probability.copy(), len(items), budget)
-    sure, tied = log_probability > cut, np.flatnonzero(log_probability == cut)
-    tied = tied[np.argsort(items[tied])][: budget - np.count_nonzero(sure)]
-    kept = np.concatenate((np.flatnonzero(sure), tied))
+    kept = best_places(items, log_probability, budget)
     return items[kept], log_probability[kept]
 
 
@@ -106,18 +100,35 @@ def rerank(
     data: ItemData, user: Floats, items: Items, log_probability: Floats, path_weight: np.float32, n: int
 ) -> tuple[Items, Floats]:
     """The best n candidates by x . y_v + b_v + path_weight log p(v | x), best first, ties by item."""
-    size = 0
-    best, scores = np.empty(min(n, len(items)), np.int64), np.empty(min(n, len(items)), np.float32)
+    scores = np.empty(len(items), np.float32)
+    # Apart from the selection, so that the rows of several items are on their way from memory at once.
     for i in range(len(items)):
-        score = final_score(data.table[items[i]], user, log_probability[i], path_weight)
-        size = offer(best, scores, size, items[i], score)
-    order = np.argsort(best)
+        row = data.table[items[i]]
+        last = len(row) - 1
+        scores[i] = dot(row[last - len(user) : last], user) + row[last] + path_weight * log_probability[i]
+    for i in range(len(items)):
+        if np.isnan(scores[i]):
+            scores[i] = -np.inf
+    best = best_places(items, scores, n)
+    order = best[np.argsort(items[best], kind="mergesort")]
     order = order[np.argsort(-scores[order], kind="mergesort")]
-    return best[order], scores[order]
+    return items[order], scores[order]
 
 
 @njit(cache=True, nogil=True)
-def final_score(row: Floats, user: Floats, log_probability: np.float32, path_weight: np.float32) -> np.float32:
-    dim, last = len(user), len(row) - 1
-    score: np.float32 = dot(row[last - dim : last], user) + row[last] + path_weight * log_probability
-    return score
+def best_places(items: Items, scores: Floats, n: int) -> Places:
+    """The places of the n highest scores, in no order; ties by item."""
+    if len(scores) <= n:
+        return np.arange(len(scores))
+    cut = kth_largest(scores.copy(), len(scores), n)
+    best = np.empty(n, np.int64)
+    count = 0
+    for i in range(len(scores)):
+        if scores[i] > cut:
+            best[count] = i
+            count += 1
+    tied = np.flatnonzero(scores == cut)
+    if len(tied) > n - count:
+        tied = tied[np.argsort(items[tied])]
+    best[count:] = tied[: n - count]
+    return best

@@ -135,7 +135,11 @@ def input_vectors(table: Floats, start: Floats, codes: NDArray[np.int64]) -> Flo
     dim = len(start)
     inputs = np.empty((len(codes), dim), np.float32)
     for t in range(len(codes)):
-        inputs[t] = start if codes[t] < 0 else table[codes[t], :dim]
+        if codes[t] < 0:
+            inputs[t] = start
+        else:
+            for k in range(dim):
+                inputs[t, k] = table[codes[t], k]
     return inputs
 
 
