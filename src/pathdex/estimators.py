@@ -16,7 +16,10 @@ ESTIMATORS = {
     "ffm-hnsw": "pathdex.baselines.ffm_hnsw:FFMHNSW",
     "implicit-als": "pathdex.baselines.implicit_als:ImplicitALS",
     "item-cf": "pathdex.baselines.item_cf:ItemCF",
+    "jtm": "pathdex.baselines.jtm:JTM",
+    "otm": "pathdex.baselines.otm:OTM",
     "popularity": "pathdex.baselines.popularity:Popularity",
+    "tdm": "pathdex.baselines.tdm:TDM",
     "youtube-dnn": "pathdex.baselines.youtube_dnn:YouTubeDNN",
 }
 """Name -> module:class, imported when it is needed."""

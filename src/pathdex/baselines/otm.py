@@ -1,0 +1,15 @@
+"""OTM, tree models that are optimal under beam search (Zhuo et al. 2020)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pathdex.baselines.tree.recommender import TreeRecommender
+
+
+class OTM(TreeRecommender):
+    """TDM, then epochs in which each level learns from the nodes that a beam of the model itself reaches there, with
+    targets that say whether the best children lead to the item. Every field of `TreeSettings` is a keyword."""
+
+    name = "otm"
+    defaults: ClassVar = {"beam_epochs": 2}

@@ -1,0 +1,121 @@
+"""A tree, the vectors of its items and nodes, and the node model over them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from pathdex.baselines.tree.node_model import NodeModel, User
+from pathdex.baselines.tree.settings import TreeSettings
+from pathdex.baselines.tree.tree import Tree
+
+VECTORS = "vectors"
+
+
+class TreeNetwork:
+    """Rows of [vector | bias], one per item and one per inner node, and what scores them."""
+
+    def __init__(self, settings: TreeSettings, tree: Tree, device: torch.device) -> None:
+        dim = settings.embedding_dim
+        self.settings, self.tree = settings, tree
+        self.model = NodeModel(
+            dim, settings.windows, settings.hidden, settings.dropout, attention=settings.node_model == "attention"
+        ).to(device)
+        self.rows: Tensor = torch.randn(tree.num_rows, dim + 1) * dim**-0.5
+        self.rows[:, -1] = 0.0
+        self.rows = self.rows.to(device)
+
+    @property
+    def device(self) -> torch.device:
+        return self.rows.device
+
+    @property
+    def first_level(self) -> int:
+        """The highest level that is scored."""
+        return min(self.settings.first_level, self.tree.depth - 1)
+
+    @property
+    def item_vectors(self) -> NDArray[np.float32]:
+        return self.rows[: self.tree.num_items, :-1].cpu().numpy()
+
+    def node_rows(self, level: int, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the vectors of a level's nodes stand in the table."""
+        return nodes + self.tree.first_row(level)
+
+    def history_rows(self, level: int, items: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the vectors stand by which a history is read when the level is scored; -1 stays."""
+        level = level if self.settings.hierarchical else self.tree.depth
+        rows = self.node_rows(level, self.tree.ancestors(level))
+        return np.where(items < 0, -1, rows[items])
+
+    def read(self, table: Tensor, codes: Tensor, sequence: Tensor, last: Tensor) -> User:
+        """Users from histories of codes (sequence, time) into a table of rows; code -1 is the start of a history."""
+        inputs = torch.cat([table[:, :-1], self.model.start[None]])
+        vectors = nn.functional.embedding(torch.where(codes < 0, len(table), codes), inputs)
+        return self.model.read(vectors, sequence, last)
+
+    def score(self, table: Tensor, user: User, codes: Tensor) -> Tensor:
+        """Logits (user, node) for codes (user, node) into a table of rows."""
+        gathered = nn.functional.embedding(codes, table)
+        logits: Tensor = self.model(user, gathered[..., :-1], gathered[..., -1])
+        return logits
+
+    def replant(self, tree: Tree) -> None:
+        """Change to another tree: items keep their vectors, an inner node starts at the mean of the items under it."""
+        self.tree = tree
+        ordered = self.item_vectors[tree.order]
+        for level in range(tree.depth):
+            starts, first = tree.starts(level), tree.first_row(level)
+            sums = np.add.reduceat(ordered, starts[:-1], axis=0, dtype=np.float64)
+            means = (sums / np.diff(starts)[:, None]).astype(np.float32)
+            self.rows[first : first + len(means), :-1] = torch.from_numpy(means).to(self.device)
+            self.rows[first : first + len(means), -1] = 0.0
+
+    def export(self) -> dict[str, NDArray[np.float32]]:
+        """Every weight by name, as a bundle stores it."""
+        weights = {name: value.detach().cpu().numpy() for name, value in self.model.state_dict().items()}
+        return {**weights, VECTORS: self.rows.cpu().numpy()}
+
+    def restore(self, weights: dict[str, NDArray[np.float32]]) -> None:
+        tensors = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
+        self.rows = tensors.pop(VECTORS).to(self.device)
+        self.model.load_state_dict(tensors)
+
+
+class Histories:
+    """A batch of histories, read once for each level where levels read them differently."""
+
+    def __init__(
+        self,
+        network: TreeNetwork,
+        items: NDArray[np.int64],
+        sequence: NDArray[np.int64],
+        last: NDArray[np.int64],
+    ) -> None:
+        self.network, self.items = network, items
+        self.sequence, self.last = _tensor(sequence, network.device), _tensor(last, network.device)
+        self._read: dict[int, User] = {}
+
+    def user(self, level: int) -> User:
+        """The users as the level sees them."""
+        key = level if self.network.settings.hierarchical else self.network.tree.depth
+        if key not in self._read:
+            used, codes = np.unique(self.network.history_rows(level, self.items), return_inverse=True)
+            unseen = int((used < 0).any())  # The start sorts first.
+            table = self.network.rows[_tensor(used[unseen:], self.network.device)]
+            local = _tensor(codes.reshape(self.items.shape) - unseen, self.network.device)
+            self._read[key] = self.network.read(table, local, self.sequence, self.last)
+        return self._read[key]
+
+    def logits(self, level: int, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Scores (user, node) of a level's nodes; a missing node scores -inf."""
+        rows = _tensor(self.network.node_rows(level, np.maximum(nodes, 0)), self.network.device)
+        scores: NDArray[np.float32] = self.network.score(self.network.rows, self.user(level), rows).cpu().numpy()
+        scores[nodes < 0] = -np.inf
+        return scores
+
+
+def _tensor(array: NDArray[np.int64], device: torch.device) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device)

@@ -1,0 +1,82 @@
+"""The node model: how much a user with a history would like what is under a node.
+
+A history is read as windows that double in length with their distance (TDM's time windows): the last item, the one
+before, the two before that, four, eight ... Each is the mean of its items' vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from pathdex.model.encoders import identity_linear
+
+
+class User(NamedTuple):
+    """What the node model keeps of a user, to meet any number of nodes."""
+
+    windows: Tensor
+    """(user, window, dim)."""
+    empty: Tensor
+    """(user, window): the history does not reach that far back."""
+    vector: Tensor
+    """(user, dim)."""
+    hidden: Tensor
+    """(user, hidden)."""
+
+
+class NodeModel(nn.Module):
+    """logit(u, n) = e_n . (x_u + a_u(n)) + b_n + w . relu(W [e_n, a_u(n), e_n * a_u(n)] + h_u).
+
+    a_u(n) is the history as the node sees it: the windows weighted by attention with e_n as the query, or with
+    `attention` off the user vector x_u. x_u and h_u come from all windows side by side through a dense layer each.
+    """
+
+    def __init__(self, dim: int, windows: int, hidden: int, dropout: float, *, attention: bool) -> None:
+        super().__init__()
+        self.num_windows, self.attention = windows, attention
+        self.start = nn.Parameter(torch.randn(dim) * dim**-0.5)
+        self.dropout = nn.Dropout(dropout)
+        self.user_hidden = nn.Linear(windows * dim, 2 * hidden)
+        self.user_vector = nn.Linear(2 * hidden, dim)
+        self.last, self.mean = identity_linear(dim), identity_linear(dim)
+        self.user_part = nn.Linear(2 * hidden, hidden)
+        self.key = identity_linear(dim)
+        self.recency = nn.Parameter(torch.zeros(windows))
+        self.pair = nn.Linear(3 * dim, hidden, bias=False)
+        self.out = nn.Linear(hidden, 1, bias=False)
+        nn.init.normal_(self.out.weight, std=0.1 * hidden**-0.5)
+
+    def read(self, vectors: Tensor, rows: Tensor, last: Tensor) -> User:
+        """Users from item vectors (sequence, time, dim): user i is sequence `rows[i]` up to and with time `last[i]`."""
+        vectors = self.dropout(vectors)
+        time, dim = vectors.shape[1], vectors.shape[2]
+        sums = nn.functional.pad(vectors.cumsum(dim=1), (0, 0, 1, 0)).view(-1, dim)  # (sequence x (time + 1), dim)
+        back = torch.tensor([0, *(2**window for window in range(self.num_windows))], device=vectors.device)
+        ends = (last[:, None] + 1 - back).clamp_(min=0)  # (user, window + 1)
+        upto = nn.functional.embedding(rows[:, None] * (time + 1) + ends, sums)
+        length = ends[:, :-1] - ends[:, 1:]
+        windows = (upto[:, :-1] - upto[:, 1:]) / length.clamp(min=1)[..., None]
+
+        shared = torch.relu(self.user_hidden(windows.flatten(1)))
+        mean = upto[:, 0] / ends[:, :1]
+        vector = self.user_vector(shared) + self.last(windows[:, 0]) + self.mean(mean)
+        return User(windows, length == 0, vector, self.user_part(shared))
+
+    def forward(self, user: User, nodes: Tensor, bias: Tensor) -> Tensor:
+        """Logits (user, node) for node vectors (user, node, dim) and biases (user, node)."""
+        if self.attention:
+            keys = self.key(user.windows)
+            scores = nodes @ keys.transpose(1, 2) / math.sqrt(nodes.shape[-1]) + self.recency  # (user, node, window)
+            weights = scores.masked_fill(user.empty[:, None], -torch.inf).softmax(dim=-1)
+            seen = weights @ user.windows
+            meeting = user.vector[:, None] + seen
+        else:
+            seen = user.vector[:, None].expand_as(nodes)
+            meeting = seen
+        product = nodes * seen
+        hidden = torch.relu(self.pair(torch.cat([nodes, seen, product], dim=-1)) + user.hidden[:, None])
+        return (nodes * meeting).sum(dim=-1) + bias + self.out(hidden)[..., 0]  # type: ignore[no-any-return]
