@@ -16,6 +16,8 @@ from pathdex.system import REDIS
 PREFIX = "pathdex:history:"
 SECONDS = 5.0
 """How long one call may take."""
+CONNECTIONS = 16
+"""Connections of one worker; further calls wait for one."""
 
 
 class RedisStore:
@@ -23,13 +25,24 @@ class RedisStore:
 
     def __init__(self, address: str, keep: int) -> None:
         REDIS.require()
-        from redis.asyncio import from_url
+        from redis.asyncio import BlockingConnectionPool, Redis
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
 
         self.keep = keep
         try:
-            self._redis: Any = from_url(address, socket_timeout=SECONDS, socket_connect_timeout=SECONDS)
+            pool = BlockingConnectionPool.from_url(
+                address,
+                max_connections=CONNECTIONS,
+                timeout=SECONDS,
+                socket_timeout=SECONDS,
+                socket_connect_timeout=SECONDS,
+                # An append that is sent twice may be stored twice.
+                retry=Retry(NoBackoff(), 0),
+            )
         except ValueError as error:
             raise ConfigError([f"user_store={address!r}: {error}; write it as redis://host:6379/0"]) from error
+        self._redis: Any = Redis.from_pool(pool)
 
     async def append(self, events: Sequence[tuple[str, Sequence[Id]]]) -> None:
         pipeline = self._redis.pipeline(transaction=True)
