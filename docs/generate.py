@@ -13,6 +13,11 @@ from typing import Any
 
 import typer
 
+from pathdex.baselines.ffm_hnsw import FFMSettings
+from pathdex.baselines.implicit_als import ALSSettings
+from pathdex.baselines.jtm import JTM
+from pathdex.baselines.otm import OTM
+from pathdex.baselines.tree.settings import TreeSettings
 from pathdex.cli.app import app
 from pathdex.config import PRESETS, Config, RunOptions
 from pathdex.data import findings
@@ -33,7 +38,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "m-step": (
         "start", "candidate_paths", "scoring", "score_beam", "score_samples", "decay", "descent_iterations",
-        "path_size", "penalty", "penalty_degree",
+        "path_size", "candidates_per_query", "penalty", "penalty_degree",
     ),
     "retrieval": ("beam_size", "path_weight"),
 }  # fmt: skip
@@ -71,6 +76,15 @@ def _parameters(kind: type[Any], names: Iterable[str]) -> str:
     specs = {spec.name: spec for spec in dataclasses.fields(kind)}
     rows = [[f"`{name}`", _default(specs[name]), _allowed(specs[name]), specs[name].metadata["help"]] for name in names]
     return _table(["name", "default", "allowed", "what it is"], rows)
+
+
+def _all_parameters(kind: type[Any]) -> str:
+    return _parameters(kind, [spec.name for spec in dataclasses.fields(kind)])
+
+
+def _tree_defaults() -> str:
+    shown = [", ".join(f"`{key}` {_value(value)}" for key, value in method.defaults.items()) for method in (JTM, OTM)]
+    return _table(["method", "its own defaults"], [[f"`{JTM.name}`", shown[0]], [f"`{OTM.name}`", shown[1]]])
 
 
 def _default(spec: dataclasses.Field[Any]) -> str:
@@ -131,7 +145,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     **{f"parameters-{group}": lambda names=names: _parameters(Config, names) for group, names in GROUPS.items()},
-    "run-options": lambda: _parameters(RunOptions, [spec.name for spec in dataclasses.fields(RunOptions)]),
+    "run-options": lambda: _all_parameters(RunOptions),
+    "parameters-tree": lambda: _all_parameters(TreeSettings),
+    "defaults-tree": lambda: _tree_defaults(),
+    "parameters-ffm": lambda: _all_parameters(FFMSettings),
+    "parameters-als": lambda: _all_parameters(ALSSettings),
     "presets": _presets,
     "finding-codes": _codes,
     "column-names": _column_names,
