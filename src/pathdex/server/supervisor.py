@@ -71,6 +71,8 @@ class Supervisor:
             was_ready = await self._await_ready(slot, process)
             code = await self._await_end(process)
             if self._stopping.is_set():
+                if code != 0:
+                    log.warning("worker %d ended with code %d", slot, code)
                 return
             if not was_ready and not self._told:
                 raise ServerError(f"worker {slot} ended with code {code} before it was ready")

@@ -159,7 +159,9 @@ def _tell_parent(served: Served) -> None:
 
 
 def _leave_with_parent() -> None:
-    sys.stdin.buffer.read()
+    # Not through sys.stdin, whose lock a waiting thread would hold when the interpreter ends.
+    while os.read(0, 4096):
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
