@@ -16,7 +16,7 @@ from tests.contract import TEXT_IDS, RecommenderContract, grouped_data
 
 class TestContract(RecommenderContract):
     def make(self) -> ImplicitALS:
-        return ImplicitALS(factors=4, threads=1)
+        return ImplicitALS(factors=4, regularization=0.01, threads=1)
 
 
 @pytest.fixture(scope="module")

@@ -121,7 +121,7 @@ class FFMHNSW(VectorRecommender):
     def fit(self, data: Interactions, *, progress: bool | None = None, listener: Listener | None = None) -> Self:
         """Learn the vectors, then build the graph; one thread builds it, so that the same data gives the same graph."""
         super().fit(data, progress=progress, listener=listener)
-        points = np.column_stack([self.item_vectors, self.item_bias])
+        points = _points(self.item_vectors, self.item_bias)
         self._index = _empty_index(points.shape[1], self.settings)
         self._index.add(np.arange(len(points)), points, threads=1)
         return self
@@ -157,7 +157,8 @@ class FFMHNSW(VectorRecommender):
         """Take the `width` nearest of each user out of the graph, and rank them."""
         width = min(width, len(self.items))
         self._index.expansion_search = width
-        asked = np.column_stack([users, np.ones(len(users), np.float32)])
+        ones = np.ones(len(users), np.float32)
+        asked = np.column_stack([users, ones, 0 * ones])
         found = Ragged.from_rows(np.sort(keys) for keys in self._nearest(asked, width))
         vectors, bias = self.item_vectors, self.item_bias
         scores = [vectors[row] @ user + bias[row] for row, user in zip(found, users, strict=True)]
@@ -179,7 +180,7 @@ class FFMHNSW(VectorRecommender):
         _require_usearch()
         self.settings = FFMSettings(**state.settings)
         super()._restore(State(self.settings.training(), {}, state.weights))
-        self._index = _empty_index(self.config.embedding_dim + 1, self.settings)
+        self._index = _empty_index(self.config.embedding_dim + 2, self.settings)
         self._index.load(np.asarray(state.arrays["graph"]).tobytes())
         if len(self._index) != len(self.items):
             raise BundleError(
@@ -188,12 +189,21 @@ class FFMHNSW(VectorRecommender):
             )
 
 
+def _points(vectors: NDArray[np.float32], bias: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Items as points of equal length, [y_v, b_v, rest], so that the nearest to [x, 1, 0] has the highest score.
+
+    A graph of inner products alone leaves many items with small vectors out of reach.
+    """
+    squares = (vectors**2).sum(axis=1) + bias**2
+    return np.column_stack([vectors, bias, np.sqrt(squares.max() - squares)]).astype(np.float32)
+
+
 def _empty_index(dim: int, settings: FFMSettings) -> Any:
     from usearch.index import Index
 
     return Index(
         ndim=dim,
-        metric="ip",
+        metric="l2sq",
         dtype="f32",
         connectivity=settings.connectivity,
         expansion_add=settings.ef_construction,
