@@ -14,4 +14,4 @@ class JTM(TreeRecommender):
     """
 
     name = "jtm"
-    defaults: ClassVar = {"hierarchical": True, "assignments": 2}
+    defaults: ClassVar = {"hierarchical": True, "assignments": 2, "epochs": 2}

@@ -15,6 +15,8 @@ from tests.baselines.fakes import Notes
 from tests.baselines.tree.tiny import TINY
 from tests.contract import TEXT_IDS, grouped_data
 
+QUICK = {**TINY, "epochs": 1, "batch_size": 2048}
+
 
 def four_items(times: list[float] | None = None) -> Interactions:
     sequences = Ragged.from_rows([[2, 1], [2, 0, 2]])
@@ -60,7 +62,7 @@ def test_data_without_interactions_is_refused() -> None:
 )
 def test_trees_are_trained_in_turn(method: type[TDM], phases: list[str]) -> None:
     notes = Notes()
-    model = method(**{**TINY, "epochs": 1}).fit(grouped_data(TEXT_IDS), listener=notes)
+    model = method(**QUICK).fit(grouped_data(TEXT_IDS), listener=notes)
     assert [record["phase"] for record in notes.records] == phases
     assert sorted(model.tree.order.tolist()) == list(range(32))
 
@@ -68,13 +70,13 @@ def test_trees_are_trained_in_turn(method: type[TDM], phases: list[str]) -> None
 def test_without_tree_learning_the_first_tree_stays() -> None:
     data = grouped_data(TEXT_IDS)
     categories = [code // 8 for code in range(32)]
-    model = TDM(**{**TINY, "clusterings": 0}).fit(data, categories=categories)
+    model = TDM(**{**QUICK, "clusterings": 0}).fit(data, categories=categories)
     assert (model.tree.ancestors(2) == np.array(categories)).all()
 
 
 @pytest.mark.parametrize("method", [TDM, JTM, OTM])
 def test_the_same_seed_gives_the_same_model(method: type[TDM]) -> None:
-    states = [method(**{**TINY, "epochs": 1}, seed=seed).fit(grouped_data(TEXT_IDS))._state() for seed in (3, 3, 4)]
+    states = [method(**QUICK, seed=seed).fit(grouped_data(TEXT_IDS))._state() for seed in (3, 3, 4)]
     assert states[0].arrays["order"].tobytes() == states[1].arrays["order"].tobytes()
     assert all(array.tobytes() == states[1].weights[name].tobytes() for name, array in states[0].weights.items())
     assert states[0].weights["vectors"].tobytes() != states[2].weights["vectors"].tobytes()
@@ -91,7 +93,7 @@ def test_every_wrong_setting_is_named() -> None:
 
 
 def test_options_of_a_query() -> None:
-    model = TDM(**{**TINY, "epochs": 1}).fit(grouped_data(TEXT_IDS))
+    model = TDM(**QUICK).fit(grouped_data(TEXT_IDS))
     histories = Ragged.from_rows([[0, 5]])
     assert model.rank(histories, 3, beam=2).candidates.tolist() == [4]
     assert model.rank(histories, 3, beam=16).candidates.tolist() == [32]
