@@ -111,6 +111,9 @@ class Config:
     path_size: float = parameter(
         16.0, "wanted number of items on the path of an average item; finds the penalty", low=1.0
     )
+    candidates_per_query: int | None = parameter(
+        None, "in place of `path_size`: wanted number of candidates of a query with `beam_size` paths", low=1
+    )
     penalty: float | None = parameter(None, "alpha, fixed; default: found for `path_size`", low=0.0)
     penalty_degree: int = parameter(4, "degree of the penalty f(|c|) = |c|^degree / degree", low=2, high=8)
 
@@ -127,6 +130,11 @@ class Config:
             problems.append(
                 "start='residual-kmeans', schedule='paper': codes need trained item vectors, which this schedule lacks "
                 "at its start; choose start='random' or schedule='warm'"
+            )
+        if self.candidates_per_query is not None and self.penalty is not None:
+            problems.append(
+                f"candidates_per_query={self.candidates_per_query}, penalty={self.penalty}: a fixed alpha cannot be "
+                "found for the candidates as well; leave one of them out"
             )
         if self.candidate_paths < self.paths_per_item:
             problems.append(

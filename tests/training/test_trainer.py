@@ -157,6 +157,9 @@ def test_records_tell_of_every_epoch_and_m_step() -> None:
         ("structure", 3),
     ]
     assert all("objective" in record for record in one.records[2:4])
+    assert all(
+        0 <= record["score_seconds"] + record["m_step_seconds"] <= record["seconds"] for record in one.records[2:4]
+    )
     assert "objective" not in one.records[4]
     assert np.isfinite([record["structure"] for record in one.records[2:]]).all()
 

@@ -369,7 +369,7 @@ class DeepRetrieval(Recommender):
     def _state(self) -> State:
         learned = self.learned
         # The same training gives the same bundle, however long it took.
-        records = [{name: value for name, value in one.items() if name != "seconds"} for one in learned.records]
+        records = [{name: value for name, value in one.items() if not name.endswith("seconds")} for one in learned.records]
         return State(
             settings={"config": learned.config.to_dict(), "records": records},
             arrays={

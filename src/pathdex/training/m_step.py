@@ -30,6 +30,7 @@ def m_step(
     paths: NDArray[np.int64],
     config: Config,
     *,
+    path_size: float,
     last_penalty: float | None,
     seed: int,
 ) -> MStep:
@@ -46,7 +47,7 @@ def m_step(
     }
     if config.penalty is None:
         found = penalty_for_path_size(
-            table.codes, table.scores, counts, paths, path_size=config.path_size, start=last_penalty, **options
+            table.codes, table.scores, counts, paths, path_size=path_size, start=last_penalty, **options
         )
         penalty, new = found.penalty, found.paths
     else:

@@ -29,11 +29,18 @@ from pathdex.model.network import Network
 from pathdex.system import check_device
 from pathdex.training.checkpoint import load_checkpoint, save_checkpoint
 from pathdex.training.e_step import RerankerStep, StructureStep, position_vectors
-from pathdex.training.m_step import m_step
+from pathdex.training.m_step import MStep, m_step
 from pathdex.training.memory import keep_freed_memory
 from pathdex.training.progress import Listener, Listeners
 from pathdex.training.schedule import Phase, cosine_rate, phases
 from pathdex.training.scoring import ItemSamples, collect_item_scores, stream_scores
+from pathdex.training.target import (
+    QUERIES,
+    TOLERANCE,
+    TRIALS,
+    candidates_per_query,
+    first_path_size,
+)
 from pathdex.training.watch import index_warnings
 from pathdex.training.windows import cut_windows
 
@@ -154,23 +161,50 @@ class Trainer:
             yield step + 1, total, {"structure": loss}
 
     def _m_step(self, phase: Phase) -> dict[str, Any]:
+        started = time.monotonic()
         if phase.kind == "structure":
             self._collect_scores()
-        step = m_step(
-            self.table,
-            self.counts,
-            self.paths,
-            self.config,
-            last_penalty=self.penalty,
-            seed=int(self._random(3).integers(2**31)),
-        )
+        scored = time.monotonic()
+        step, path_size, figures = self._assign(phase)
         self.paths, self.penalty = step.paths, step.penalty
         before = next((record for record in reversed(self.records) if "used_paths" in record), None)
-        wanted = self.config.path_size if self.config.penalty is None else None
-        found = index_warnings(step.figures, before, wanted)
+        found = index_warnings(step.figures, before, path_size if self.config.penalty is None else None)
         for text in found:
             warnings.warn(text, IndexHealthWarning, stacklevel=2)
-        return {**step.figures, "warnings": found} if found else step.figures
+        figures |= {**step.figures, **({"warnings": found} if found else {})}
+        return {**figures, "score_seconds": scored - started, "m_step_seconds": time.monotonic() - scored}
+
+    def _assign(self, phase: Phase) -> tuple[MStep, float, dict[str, Any]]:
+        """New paths, the path size they were made for and, where candidates per query are wanted, figures about these.
+
+        The candidates that a path size gives are counted, not foreseen, so the M-step is repeated with a size nearer to
+        what is wanted; both are about proportional.
+        """
+        config, wanted = self.config, self.config.candidates_per_query
+        path_size = first_path_size(config) if wanted is None else self._last_path_size()
+        seed = int(self._random(3).integers(2**31))
+        for trial in range(TRIALS):
+            step = m_step(
+                self.table,
+                self.counts,
+                self.paths,
+                config,
+                path_size=path_size,
+                last_penalty=self.penalty,
+                seed=seed,
+            )
+            if wanted is None or phase.kind != "structure":
+                return step, path_size, {}
+            chosen = self._random(5).permutation(self.data.num_interactions)[:QUERIES]
+            found = candidates_per_query(self.network.structure, self._position_vectors()[chosen], step.paths, config)
+            if abs(found - wanted) <= TOLERANCE * wanted or trial == TRIALS - 1:
+                break
+            path_size = max(1.0, path_size * wanted / max(found, 1.0))
+        return step, path_size, {"candidates_per_query": found, "wanted_path_size": path_size}
+
+    def _last_path_size(self) -> float:
+        sizes = [record["wanted_path_size"] for record in self.records if "wanted_path_size" in record]
+        return float(sizes[-1]) if sizes else first_path_size(self.config)
 
     def _collect_scores(self) -> None:
         config, vectors = self.config, self._position_vectors()
@@ -298,7 +332,7 @@ def resolve(config: Config, data: Interactions) -> Config:
     """The configuration with everything that depends on the catalogue filled in."""
     if config.num_nodes is not None:
         return config
-    nodes = default_num_nodes(data.num_items, config.paths_per_item, config.depth, config.path_size)
+    nodes = default_num_nodes(data.num_items, config.paths_per_item, config.depth, first_path_size(config))
     return config.replace(num_nodes=nodes)
 
 
