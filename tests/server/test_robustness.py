@@ -43,6 +43,7 @@ EXAMPLES = 12
 DOCUMENT = schemathesis.openapi.from_dict(describe(Limits()))
 small = settings(
     max_examples=EXAMPLES,
+    derandomize=True,
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
