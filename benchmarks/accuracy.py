@@ -30,7 +30,9 @@ def run(names: list[str], seeds: list[int], on: str, parameters: dict[str, Any],
     for name in names:
         runs = [_run_one(SETS[name], seed, on, parameters) for seed in seeds]
         report["sets"][name] = {"n": SETS[name].n, "seeds": seeds, "runs": runs}
-        Console(width=120).print(_table(name, SETS[name], runs))
+        console = Console(width=120)
+        console.print(_table(name, SETS[name], runs))
+        console.print(_times(runs))
         if out is not None:
             out.parent.mkdir(parents=True, exist_ok=True)
             out.write_text(json.dumps(report, indent=1) + "\n")
@@ -83,6 +85,30 @@ def _table(name: str, data: DataSet, runs: list[dict[str, Any]]) -> Table:
             _spread([100 * cell["f_measure"] for cell in kept]),
         )
     return table
+
+
+def _times(runs: list[dict[str, Any]]) -> Table:
+    """Where the time of a run goes; the score collection as a share of the E-steps on the structure."""
+    table = Table("encoder", "E-steps", "scores", "of the E-steps", "M-steps", "rest and evaluation", title="seconds")
+    rows = [_parts(run) for run in runs]
+    cells = [_spread([row[part] for row in rows], 1) for part in ("encoder", "e_steps", "scores")]
+    cells.append(_spread([row["scores"] / max(row["e_steps"], 1e-9) for row in rows]))
+    table.add_row(*cells, *(_spread([row[part] for row in rows], 1) for part in ("m_steps", "rest")))
+    return table
+
+
+def _parts(run: dict[str, Any]) -> dict[str, float]:
+    records = run["records"]
+    scores = sum(record.get("score_seconds", 0.0) for record in records)
+    m_steps = sum(record.get("m_step_seconds", 0.0) for record in records)
+    whole = {kind: sum(one["seconds"] for one in records if one["phase"] == kind) for kind in ("encoder", "structure")}
+    return {
+        "encoder": whole["encoder"],
+        "e_steps": whole["structure"] - scores - m_steps,
+        "scores": scores,
+        "m_steps": m_steps,
+        "rest": run["seconds"] - whole["encoder"] - whole["structure"],
+    }
 
 
 def _of(run: dict[str, Any], method: str) -> dict[str, Any]:
