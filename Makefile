@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo test check format bench clean
+.PHONY: install demo test check format bench bench-serving clean
 
 install: $(STAMP)
 
@@ -34,6 +34,12 @@ format: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+bench-serving: install
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[ann,plot,server]'
+	@# hnswlib is compiled here; where that fails, the benchmark says so and goes on without it.
+	-$(BIN)/pip install --quiet --constraint constraints.txt hnswlib
+	$(BIN)/python -m benchmarks serving
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

@@ -1,4 +1,7 @@
-"""`python -m benchmarks` runs all of them; `python -m benchmarks NAME ...` runs one with its options."""
+"""`python -m benchmarks` runs those of training; `python -m benchmarks NAME ...` runs one with its options.
+
+`python -m benchmarks serving` runs those of serving with the same options for all.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,20 @@ import importlib
 import os
 import sys
 
-NAMES = {"accuracy": "benchmarks.accuracy", "m-step": "benchmarks.m_step", "scale": "benchmarks.scale"}
+TRAINING = {"accuracy": "benchmarks.accuracy", "m-step": "benchmarks.m_step", "scale": "benchmarks.scale"}
+SERVING = {"query": "benchmarks.query", "ann": "benchmarks.ann", "http": "benchmarks.http"}
+NAMES = {**TRAINING, **SERVING}
+GROUPS = {"serving": SERVING}
 
 
 def main(arguments: list[str]) -> None:
-    if arguments and arguments[0] not in NAMES:
-        raise SystemExit(f"{arguments[0]!r} is no benchmark; choose one of {', '.join(NAMES)}")
+    chosen = arguments[0] if arguments else None
+    if chosen is not None and chosen not in NAMES and chosen not in GROUPS:
+        raise SystemExit(f"{chosen!r} is no benchmark; choose one of {', '.join([*NAMES, *GROUPS])}")
     # Threads that wait for work by spinning make figures on a shared machine worthless.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    for name in arguments[:1] or NAMES:
+    names = TRAINING if chosen is None else GROUPS.get(chosen, [chosen])
+    for name in names:
         print(f"== {name}", flush=True)
         importlib.import_module(NAMES[name]).main(arguments[1:])
 

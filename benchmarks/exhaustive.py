@@ -1,0 +1,55 @@
+"""Exact search by one product with all item vectors, as fast as numpy and its BLAS do it here."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.timing import Task, clock
+from pathdex.retrieval.recommender import DeepRetrieval
+
+Floats = NDArray[np.float32]
+
+
+class Exhaustive:
+    """Scores every item in one matrix-vector product and takes the best n.
+
+    The matrix lies in memory, item by item or feature by feature, whichever this BLAS multiplies faster. The bias is a
+    feature of its own. The best are found by a partial sort of the scores and one pass for what reaches the n-th.
+    """
+
+    def __init__(self, model: DeepRetrieval) -> None:
+        generator = np.random.default_rng(4)
+        dim = model.config.embedding_dim
+        self.users = generator.standard_normal((8, dim), dtype=np.float32)
+        by_item = np.empty((len(model.items), dim + 1), np.float32)
+        by_item[:, :dim], by_item[:, dim] = model.item_vectors, model.item_bias
+        self._scores = np.empty(len(by_item), np.float32)
+        self._matrix, self._by_item = by_item, True
+        spent = self._seconds()
+        self._matrix, self._by_item = np.ascontiguousarray(by_item.T), False
+        if self._seconds() > spent:
+            self._matrix, self._by_item = by_item, True
+
+    def describe(self) -> str:
+        return f"float32 matrix-vector product, {'item by item' if self._by_item else 'feature by feature'}"
+
+    def scores(self, user: Floats) -> Floats:
+        """x . y_v + b_v of all items; overwritten by the next call."""
+        asked = np.append(user, np.float32(1.0))
+        first, second = (self._matrix, asked) if self._by_item else (asked, self._matrix)
+        return np.dot(first, second, out=self._scores)
+
+    def best(self, user: Floats, seen: NDArray[np.integer], n: int) -> NDArray[np.int64]:
+        """The n best items that are not among the seen ones, best first."""
+        scores = self.scores(user)
+        scores[seen] = -np.inf
+        place = len(scores) - n
+        found = np.flatnonzero(scores >= np.partition(scores, place)[place])
+        order: NDArray[np.int64] = found[np.argsort(-scores[found], kind="stable")][:n]
+        return order
+
+    def _seconds(self) -> float:
+        task = Task(lambda query: self.scores(self.users[query]), len(self.users))
+        clock(task)
+        return float(np.median(clock(task)[0]))

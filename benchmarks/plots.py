@@ -1,0 +1,72 @@
+"""Plots that stay readable in print: no colour carries a meaning alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+STYLES = (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"), ("v", "-"), ("P", "--"), ("X", "-."), ("*", ":"))
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#000000")
+
+
+def new_axes(title: str, x: str, y: str) -> tuple[Any, Any]:
+    """A figure and its axes; matplotlib is imported only here."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7.0, 4.5))
+    axes.set_title(title)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(True, which="both", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def style(number: int) -> dict[str, Any]:
+    """Marker, line and colour of the curve of this number."""
+    marker, line = STYLES[number % len(STYLES)]
+    return {"marker": marker, "linestyle": line, "color": COLOURS[number % len(COLOURS)], "markersize": 5}
+
+
+def write(figure: Any, file: Path) -> None:
+    from matplotlib import pyplot
+
+    figure.savefig(file, dpi=150, bbox_inches="tight")
+    pyplot.close(figure)
+
+
+def curves(
+    file: Path, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], title: str, x: str, y: str
+) -> None:
+    """Curves on two logarithmic axes."""
+    figure, axes = new_axes(title, x, y)
+    for number, (name, (xs, ys)) in enumerate(lines.items()):
+        axes.loglog(xs, ys, label=name, **style(number))
+    axes.legend(frameon=False)
+    write(figure, file)
+
+
+def bars(file: Path, groups: Sequence[str], series: Mapping[str, Sequence[float]], y: str, title: str) -> None:
+    """Groups of bars with their values above them."""
+    figure, axes = new_axes(title, "", y)
+    width = 0.8 / len(series)
+    for number, (name, values) in enumerate(series.items()):
+        places = [group + (number - (len(series) - 1) / 2) * width for group in range(len(groups))]
+        drawn = axes.bar(
+            places,
+            values,
+            width,
+            label=name,
+            color=COLOURS[number],
+            edgecolor="black",
+            linewidth=0.6,
+            hatch="" if number == 0 else "//",
+        )
+        axes.bar_label(drawn, fmt="%.0f", fontsize=8)
+    axes.set_xticks(range(len(groups)), groups)
+    axes.legend(frameon=False)
+    write(figure, file)

@@ -1,0 +1,232 @@
+"""A query of the compiled retriever: against brute force, part by part, by filter, in sessions, in batches, by size.
+
+    python -m benchmarks query                       # everything; about 10 GB of memory and 5 GB of disk
+    python -m benchmarks query --parts whole,filters
+    python -m benchmarks query --quick               # a check of the benchmark itself
+
+One thread unless said. The model is synthetic (see `benchmarks.synthetic`), saved and opened again as in production.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+from threadpoolctl import threadpool_limits
+
+import pathdex
+from benchmarks import growth, query_filters, query_parts
+from benchmarks.exhaustive import Exhaustive
+from benchmarks.report import Report, arguments_parser, chosen, open_report
+from benchmarks.synthetic import open_model, random_histories, save_synthetic
+from benchmarks.timing import Task, Times, alternate, ratio, shown
+from pathdex.config import RunOptions
+from pathdex.data.ragged import Ragged
+from pathdex.retrieval.contract import Filters
+from pathdex.retrieval.recommender import DeepRetrieval
+
+PARTS = ("whole", "breakdown", "filters", "sessions", "batches", "growth", "opening")
+ON_ONE_MODEL = PARTS[:5]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is measured, and how often."""
+
+    items: int = 1_480_000
+    num_nodes: int = 100
+    path_size: float = 25.0
+    """B = 50 of them hold about 1,250 items."""
+    history: int = 69
+    beam: int = 50
+    n: int = 200
+    sharpness: float = 8.0
+    """Of the second model, whose path probabilities are peaked."""
+    queries: int = 1000
+    """Different histories."""
+    slow_queries: int = 12
+    """Those that brute force answers in each repeat."""
+    repeats: int = 7
+    growth_items: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
+    growth_nodes: int = 150
+
+    @classmethod
+    def quick(cls) -> Sizes:
+        return cls(
+            items=30_000,
+            num_nodes=40,
+            queries=100,
+            slow_queries=5,
+            repeats=3,
+            growth_items=(5_000, 50_000),
+            growth_nodes=40,
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """Of the model: the issue's K, D, J and dimensions."""
+        return {"num_nodes": self.num_nodes, "depth": 3, "paths_per_item": 3, "embedding_dim": 64}
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A model and the histories that it is asked."""
+
+    model: DeepRetrieval
+    histories: list[Ragged]
+    seen: list[Filters]
+    sizes: Sizes
+
+    @classmethod
+    def of(cls, model: DeepRetrieval, sizes: Sizes) -> Asked:
+        histories = random_histories(len(model.items), sizes.queries, sizes.history)
+        return cls(model, histories, [Filters(exclude=one) for one in histories], sizes)
+
+    def rank(self, query: int) -> pathdex.retrieval.contract.Ranking:
+        """The whole query: history to ranked items, seen ones left out."""
+        return self.model.rank(self.histories[query], self.sizes.n, self.seen[query], beam=self.sizes.beam)
+
+    def all(self) -> Ragged:
+        return Ragged.from_rows(one[0] for one in self.histories)
+
+
+def whole(asked: Asked, report: Report) -> None:
+    """The whole query against the same encoder and a product with all item vectors."""
+    sizes, model = asked.sizes, asked.model
+    exact = Exhaustive(model)
+    report.say(f"brute force: {exact.describe()}")
+
+    def brute(query: int) -> Any:
+        user = model.retriever.read(asked.histories[query][0]).vector
+        return exact.best(user, asked.histories[query][0], sizes.n)
+
+    times = alternate(
+        {
+            "query": Task(asked.rank, sizes.queries),
+            "encode and brute force": Task(brute, sizes.slow_queries),
+            "product alone": Task(lambda query: exact.scores(exact.users[query % 8]), sizes.slow_queries),
+        },
+        sizes.repeats,
+    )
+    candidates = np.array([asked.rank(query).candidates[0] for query in range(sizes.queries)])
+    figures = {
+        "items": len(model.items),
+        "paths": len(model.postings),
+        "candidates": {"mean": float(candidates.mean()), "least": int(candidates.min())},
+        "brute_force": exact.describe(),
+        "times": {name: one.to_dict() for name, one in times.items()},
+        "ratio": ratio(times["encode and brute force"], times["query"]),
+        "ratio_to_product_alone": ratio(times["product alone"], times["query"]),
+        "wanted": "ratio of at least 50; the paper: 4",
+    }
+    table = Table("", "microseconds", "p50", "p99", title=f"{len(model.items):,} items, top {sizes.n}")
+    for name, one in times.items():
+        row = one.to_dict()
+        table.add_row(name, f"{row['microseconds']:,.0f}", f"{row['p50']:,.0f}", f"{row['p99']:,.0f}")
+    table.add_row("brute force / query", shown(figures["ratio"]))
+    table.add_row("candidates", f"{candidates.mean():,.0f}, at least {candidates.min():,}")
+    report.add("whole", figures, table)
+
+
+def sessions(asked: Asked, report: Report) -> None:
+    """The next query of a session from its kept state, against the whole query."""
+    sizes, model = asked.sizes, asked.model
+    rows, figures = [], {}
+    for label, length in (("growing", sizes.history // 2), ("full", sizes.history)):
+        histories = [model.items.ids(one[0][:length]) for one in asked.histories]
+        states = [model.state(history[:-1]) for history in histories]
+
+        def anew(query: int, histories: list[Any] = histories) -> Any:
+            return model.recommend(histories[query], sizes.n, beam=sizes.beam)
+
+        def go_on(query: int, histories: list[Any] = histories, states: list[Any] = states) -> Any:
+            state = model.advance(states[query], histories[query][-1])
+            return model.recommend_next(state, sizes.n, beam=sizes.beam)
+
+        times = alternate({"recommend": Task(anew, sizes.queries), "next": Task(go_on, sizes.queries)}, sizes.repeats)
+        share = ratio(times["next"], times["recommend"])
+        figures[label] = {"history": length, "share": share, **{name: one.to_dict() for name, one in times.items()}}
+        rows.append((label, length, times, share))
+    table = Table("history", "items", "recommend, us", "advance and recommend_next, us", "share", title="sessions")
+    for label, length, times, share in rows:
+        cells = [f"{times[name].microseconds:,.0f}" for name in ("recommend", "next")]
+        table.add_row(label, str(length), *cells, shown(share))
+    report.add("sessions", figures, table)
+
+
+def batches(asked: Asked, report: Report) -> None:
+    """Queries a second in one call for many histories, on one and two threads; and brute force in batches."""
+    sizes, model = asked.sizes, asked.model
+    histories = asked.all()
+    few = histories.take(np.arange(min(256, sizes.queries)))
+    exhaustive = pathdex.BruteForce(model)
+
+    def batch(_: int, threads: int) -> Any:
+        model.options = RunOptions(threads=threads)
+        return model.rank(histories, sizes.n, Filters(exclude=histories), beam=sizes.beam)
+
+    times = alternate(
+        {
+            "1 thread": Task(partial(batch, threads=1), 1),
+            "2 threads": Task(partial(batch, threads=2), 1),
+            "brute force in batches, 1 thread": Task(lambda _: exhaustive.rank(few, sizes.n, Filters(exclude=few)), 1),
+        },
+        sizes.repeats,
+    )
+    model.options = RunOptions(threads=1)
+    # The CPU seconds are those of the calling thread, which waits for the others.
+    times = {name: Times(one.seconds) for name, one in times.items()}
+    asked_of = {name: len(few) if name.startswith("brute") else len(histories) for name in times}
+    per_query = {name: one.microseconds / asked_of[name] for name, one in times.items()}
+    figures = {
+        "microseconds_per_query": per_query,
+        "queries_per_second": {name: 1e6 / one for name, one in per_query.items()},
+        "two_threads_over_one": ratio(times["1 thread"], times["2 threads"]),
+        "brute_force_over_query": per_query["brute force in batches, 1 thread"] / per_query["1 thread"],
+    }
+    table = Table("batches", "microseconds a query", "queries/s")
+    for name, one in per_query.items():
+        table.add_row(name, f"{one:,.0f}", f"{1e6 / one:,.0f}")
+    report.add("batches", figures, table)
+
+
+def main(arguments: list[str]) -> None:
+    parser = arguments_parser("query", __doc__)
+    parser.add_argument("--parts", help="comma-separated: " + ", ".join(PARTS))
+    given = parser.parse_args(arguments)
+    parts = chosen(parser, given.parts, PARTS)
+    sizes = Sizes.quick() if given.quick else Sizes()
+    report = open_report("query", given)
+    with threadpool_limits(1), tempfile.TemporaryDirectory(prefix="pathdex-bench-") as folder:
+        _run(parts, sizes, report, Path(folder))
+
+
+def _run(parts: list[str], sizes: Sizes, report: Report, folder: Path) -> None:
+    if set(parts) & set(ON_ONE_MODEL):
+        saved = save_synthetic(folder / "flat", sizes.items, path_size=sizes.path_size, **sizes.parameters())
+        asked = Asked.of(open_model(saved), sizes)
+        report.say(f"made a model of {sizes.items:,} items on {len(asked.model.postings):,} paths")
+        if "whole" in parts:
+            whole(asked, report)
+        if "breakdown" in parts:
+            peaked = save_synthetic(
+                folder / "peaked",
+                sizes.items,
+                path_size=sizes.path_size,
+                sharpness=sizes.sharpness,
+                **sizes.parameters(),
+            )
+            query_parts.measure(asked, Asked.of(open_model(peaked), sizes), report)
+        if "filters" in parts:
+            query_filters.measure(asked, report)
+        if "sessions" in parts:
+            sessions(asked, report)
+        if "batches" in parts:
+            batches(asked, report)
+        del asked
+    if "growth" in parts or "opening" in parts:
+        growth.measure(sizes, folder, report, times="growth" in parts, opening="opening" in parts)

@@ -1,0 +1,116 @@
+"""The parts of a query, each timed where it stands in a query, beside what the machine could do at best."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.table import Table
+
+from benchmarks.limits import Peaks, measure_peaks, work_of_query
+from benchmarks.plots import bars
+from benchmarks.report import Report
+from benchmarks.timing import WARM_CALLS, Seconds, Task, Times, alternate
+from pathdex.retrieval.compiled.candidates import _gather, rerank
+from pathdex.retrieval.compiled.layout import frozen
+from pathdex.retrieval.compiled.search import beam_search
+from pathdex.retrieval.retriever import ALL_ITEMS
+
+if TYPE_CHECKING:
+    from benchmarks.query import Asked
+
+PARTS = ("encode", "beam", "gather", "rerank")
+COUNTED = 50
+"""Queries over which the work is counted."""
+
+
+def measure(flat: Asked, peaked: Asked, report: Report) -> None:
+    """Time and limit of every part; the beam once more on a model whose path probabilities are peaked."""
+    peaks = measure_peaks(flat.model.retriever.data.table)
+    report.say(f"one core: {peaks.multiply_adds / 1e9:.1f} GMAC/s, memory {peaks.memory_bytes / 1e9:.1f} GB/s")
+    figures: dict[str, Any] = {"peaks": peaks.to_dict()}
+    for name, asked in (("flat", flat), ("peaked", peaked)):
+        figures[name] = _breakdown(asked, peaks)
+    report.add("breakdown", figures, _table(figures, peaks))
+    rows = figures["flat"]["parts"]
+    bars(
+        report.plot_file("-breakdown"),
+        list(PARTS),
+        {"measured": [rows[part]["microseconds"] for part in PARTS], "limit": [rows[part]["limit"] for part in PARTS]},
+        "microseconds",
+        f"One query of {len(flat.model.items):,} items, one thread",
+    )
+
+
+def _breakdown(asked: Asked, peaks: Peaks) -> dict[str, Any]:
+    sizes, model = asked.sizes, asked.model
+    rounds = [_time_parts(asked) for _ in range(sizes.repeats)]
+    whole = alternate({"whole": Task(asked.rank, sizes.queries)}, sizes.repeats)["whole"]
+    users = np.array([model.retriever.read(one[0]).vector for one in asked.histories[:COUNTED]])
+    candidates = float(np.mean([asked.rank(query).candidates[0] for query in range(sizes.queries)]))
+    work = work_of_query(model, users, sizes.beam, sizes.history, candidates)
+    parts: dict[str, Any] = {}
+    for number, part in enumerate(PARTS):
+        times = Times(np.array([one[number] for one in rounds]))
+        limits = work[part].limits(peaks)
+        limit = max(limits.values())
+        parts[part] = {
+            **times.to_dict(),
+            "work": vars(work[part]),
+            "limits": limits,
+            "limit": limit,
+            "times_limit": times.microseconds / limit,
+        }
+    total = sum(one["microseconds"] for one in parts.values())
+    return {
+        "parts": parts,
+        "sum": total,
+        "limit": sum(one["limit"] for one in parts.values()),
+        "whole": whole.to_dict(),
+        "around": whole.microseconds - total,
+        "sharpest_path": float(np.mean([np.exp(model.retriever.beam(user, 1)[1][0]) for user in users])),
+    }
+
+
+def _time_parts(asked: Asked) -> Seconds:
+    """(part, query): the parts of a query one after the other, so that each finds the caches as in a whole query."""
+    sizes, retriever = asked.sizes, asked.model.retriever
+    weight = np.float32(asked.model.config.path_weight)
+    spent = np.empty((len(PARTS), sizes.queries))
+    for query in [*range(min(WARM_CALLS, sizes.queries)), *range(sizes.queries)]:
+        history = asked.histories[query][0]
+        seen = frozen(history, np.int32)
+        ticks = [time.perf_counter()]
+        user = retriever.read(history).vector
+        ticks.append(time.perf_counter())
+        places, log_p = beam_search(retriever.structure, retriever.trie, user, sizes.beam, retriever.structure.depth)
+        ticks.append(time.perf_counter())
+        items, log_probability = _gather(retriever.data, places, log_p, seen, ALL_ITEMS)
+        ticks.append(time.perf_counter())
+        rerank(retriever.data, user, items, log_probability, weight, sizes.n)
+        ticks.append(time.perf_counter())
+        spent[:, query] = np.diff(ticks)
+    return spent
+
+
+def _table(figures: dict[str, Any], peaks: Peaks) -> Table:
+    title = (
+        f"one query in microseconds; one core: {peaks.multiply_adds / 1e9:.1f} G multiply-adds/s, "
+        f"cache {peaks.cache_bytes / 1e9:.0f} GB/s, memory {peaks.memory_bytes / 1e9:.1f} GB/s, random row "
+        f"{1e9 * peaks.row_seconds:.0f} ns, line {1e9 * peaks.line_seconds:.0f} ns, "
+        f"latency {1e9 * peaks.latency_seconds:.0f} ns"
+    )
+    columns = ("paths", "part", "time", "range", "arithmetic", "cache", "memory", "time / limit")
+    table = Table(*columns, title=title)
+    for name in ("flat", "peaked"):
+        one = figures[name]
+        for part, row in one["parts"].items():
+            low, high = row["range"]
+            limits = [f"{value:.1f}" for value in row["limits"].values()]
+            times = f"{row['times_limit']:.1f}"
+            table.add_row(name, part, f"{row['microseconds']:.1f}", f"{low:.1f} to {high:.1f}", *limits, times)
+        table.add_row(name, "around them", f"{one['around']:.1f}")
+        whole = one["whole"]["microseconds"]
+        table.add_row(name, "whole", f"{whole:.1f}", "", "", "", "", f"{whole / one['limit']:.1f}", end_section=True)
+    return table
