@@ -164,10 +164,18 @@ def _check_ids(field: str, ids: list[Id], most: int, limits: Limits) -> None:
     if len(ids) > most:
         rule = f"must be at most {most}; send fewer, or have the server's limit raised"
         raise wrong(field, f"{len(ids)} ids", rule)
-    longest = limits.max_id_length
-    for one in ids:
-        if (len(one) > longest) if type(one) is str else not LOWEST <= one <= HIGHEST:  # type: ignore[operator]
-            _check_id(f"{field}[{ids.index(one)}]", one, limits)
+    # Most lists are right, which is seen at a glance; only a wrong one is searched.
+    text = [one for one in ids if type(one) is str]
+    numbers = ids if not text else [one for one in ids if type(one) is int]
+    if text and len(max(text, key=len)) > limits.max_id_length:
+        _find_wrong_id(field, ids, limits)
+    if numbers and not (min(numbers) >= LOWEST and max(numbers) <= HIGHEST):  # type: ignore[operator]
+        _find_wrong_id(field, ids, limits)
+
+
+def _find_wrong_id(field: str, ids: list[Id], limits: Limits) -> None:
+    for place, one in enumerate(ids):
+        _check_id(f"{field}[{place}]", one, limits)
 
 
 def _check_id(field: str, one: Id, limits: Limits) -> None:
