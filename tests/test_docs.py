@@ -204,8 +204,14 @@ def test_the_examples_for_filters_run(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [one.id for one in names["forest_or_city"]] == [1210]
 
 
+def test_the_examples_for_queries_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_workbench(tmp_path, monkeypatch)
+    names = run_python(DOCS / "queries.md")
+    assert names["state"].history.tolist() == names["model"].items.codes([260, 1196, 1210]).tolist()
+
+
 def test_no_example_is_left_out() -> None:
-    pages = ("bundle-format", "data-formats", "evaluation", "extending", "filters")
+    pages = ("bundle-format", "data-formats", "evaluation", "extending", "filters", "queries")
     run = {"README.md", *(f"docs/{name}.md" for name in pages)}
     assert {page_name(page) for page in PAGES if code_blocks(page, "python")} == run
 
