@@ -150,7 +150,7 @@ def test_workers_share_the_work_and_a_dead_one_is_replaced(model: Path, tmp_path
     ("arguments", "message"),
     [
         (["nowhere"], "nowhere does not exist; pass the folder that save"),
-        (["MODEL", "--attributes", "nowhere.csv"], "attributes='nowhere.csv': does not exist; check the path"),
+        (["MODEL", "--catalogue", "nowhere.csv"], "catalogue='nowhere.csv': does not exist; check the path"),
         (["MODEL", "--max-n", 0], "max_n=0: must be at least 1; items of one answer"),
         (["MODEL", "--workers", 0], "workers=0: must be at least 1"),
         (["MODEL", "--port", 70000], "port=70000: must be between 0 and 65535; 0 takes any free port"),

@@ -336,7 +336,7 @@ def test_where_needs_a_catalogue_table(server: Running) -> None:
 def test_where_uses_the_catalogue_table(popular: Path, tmp_path: Path) -> None:
     lines = ["item_id,colour", *(f"{one},{'red' if place < 3 else 'blue'}" for place, one in enumerate(TEXT_IDS))]
     (tmp_path / "shop.csv").write_text("\n".join(lines))
-    with running(popular, attributes=tmp_path / "shop.csv") as server:
+    with running(popular, catalogue=tmp_path / "shop.csv") as server:
         answer = server.post("/v1/recommend", {"history": [], "where": {"colour": ["red"]}}).json
         assert sorted(item["id"] for item in answer["items"]) == TEXT_IDS[:3]
         assert server.get("/v1/model").json["attributes"] == ["colour"]

@@ -173,7 +173,7 @@ def test_a_link_is_followed_to_its_new_target(tmp_path: Path) -> None:
 def test_a_new_catalogue_table_is_taken_over(bundle: Path, tmp_path: Path) -> None:
     table = tmp_path / "shop.csv"
     table.write_text("item_id,colour\nitem 1,red\n")
-    with running(bundle, watch=0.02, attributes=table) as server:
+    with running(bundle, watch=0.02, catalogue=table) as server:
         body = {"history": [], "where": {"colour": "red"}}
         assert [item["id"] for item in server.post("/v1/recommend", body).json["items"]] == ["item 1"]
         table.write_text("item_id,colour\nitem 22,red\n")

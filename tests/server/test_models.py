@@ -73,7 +73,7 @@ def test_the_catalogue_table_belongs_to_the_model(bundle: Path, tmp_path: Path) 
 def test_what_is_wrong_at_a_glance_is_said_at_once(bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="nowhere does not exist; pass the folder that save"):
         Source(tmp_path / "nowhere").check()
-    with pytest.raises(ConfigError, match=r"attributes='nowhere.csv': does not exist; check the path"):
+    with pytest.raises(ConfigError, match=r"catalogue='nowhere.csv': does not exist; check the path"):
         Source(bundle, Path("nowhere.csv")).check()
     (bundle / "manifest.json").write_text("{")
     with pytest.raises(BundleError, match=r"manifest.json is damaged"):

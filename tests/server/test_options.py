@@ -40,10 +40,10 @@ def test_all_wrong_options_are_listed() -> None:
     )
 
 
-@pytest.mark.parametrize("attributes", [None, Path("shop.csv")])
-def test_options_travel_to_a_worker_as_json(attributes: Path | None) -> None:
+@pytest.mark.parametrize("catalogue", [None, Path("shop.csv")])
+def test_options_travel_to_a_worker_as_json(catalogue: Path | None) -> None:
     options = ServerOptions(
-        model=Path("runs/first"), workers=3, attributes=attributes, token="t", limits=Limits(max_n=7, timeout=0.5)
+        model=Path("runs/first"), workers=3, catalogue=catalogue, token="t", limits=Limits(max_n=7, timeout=0.5)
     )
     assert ServerOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
 

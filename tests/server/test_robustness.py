@@ -55,7 +55,7 @@ def server(deep: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run
     table = tmp_path_factory.mktemp("shop") / "shop.csv"
     table.write_text("\n".join(["item_id,colour,price", *(f"{one},red,{place}" for place, one in enumerate(TEXT_IDS))]))
     store = table.parent / "users.sqlite"
-    with running(deep, attributes=table, user_store=str(store)) as server:
+    with running(deep, catalogue=table, user_store=str(store)) as server:
         yield server
 
 

@@ -34,10 +34,12 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen on; 0 takes any free one.")] = 8000,
     workers: Annotated[int, typer.Option(help="Processes that serve.")] = 1,
-    attributes: Annotated[
-        Path | None, typer.Option(help="A catalogue table for `where`: CSV, JSON lines or Parquet.", metavar="FILE")
+    catalogue: Annotated[
+        Path | None, typer.Option(help="A table with one row per item, for `where`.", metavar="FILE")
     ] = None,
-    attribute_item: Annotated[str | None, typer.Option(help="The item column of that table.", metavar="NAME")] = None,
+    catalogue_item: Annotated[
+        str | None, typer.Option(help="Its column of item ids, if its name is not a common one.", metavar="NAME")
+    ] = None,
     user_store: Annotated[
         str | None,
         typer.Option(help="Keep histories by user: a SQLite file, or redis://host:6379/0.", metavar="PLACE"),
@@ -75,8 +77,8 @@ def serve(
         host=host,
         port=port,
         workers=workers,
-        attributes=attributes,
-        attribute_item=attribute_item,
+        catalogue=catalogue,
+        catalogue_item=catalogue_item,
         user_store=user_store,
         token=read_token(token_file),
         public_metrics=public_metrics,

@@ -52,12 +52,12 @@ class Source:
     """Where a model comes from."""
 
     model: Path
-    attributes: Path | None = None
-    attribute_item: str | None = None
+    catalogue: Path | None = None
+    catalogue_item: str | None = None
 
     @classmethod
     def of(cls, options: ServerOptions) -> Source:
-        return cls(options.model, options.attributes, options.attribute_item)
+        return cls(options.model, options.catalogue, options.catalogue_item)
 
     def check(self) -> None:
         """Raise what can be known to be wrong at a glance, without the time that opening takes."""
@@ -65,8 +65,8 @@ class Source:
         if not (folder / MANIFEST).exists() and (self.model / "run.json").exists():
             load(self.model)
         read_manifest(folder, KIND)
-        if self.attributes is not None and not self.attributes.exists():
-            raise ConfigError([f"attributes={str(self.attributes)!r}: does not exist; check the path"])
+        if self.catalogue is not None and not self.catalogue.exists():
+            raise ConfigError([f"catalogue={str(self.catalogue)!r}: does not exist; check the path"])
 
     def folder(self) -> Path:
         """The bundle that the path leads to at this moment, through links and run folders."""
@@ -80,8 +80,8 @@ class Source:
         folder = self.folder()
         try:
             files = [folder / MANIFEST, *sorted(Path(entry.path) for entry in os.scandir(folder))]
-            if self.attributes is not None:
-                files.append(self.attributes)
+            if self.catalogue is not None:
+                files.append(self.catalogue)
             stats = [(str(file), file.stat()) for file in files]
         except OSError:
             return None
@@ -93,7 +93,7 @@ class Source:
         return (
             signature is not None
             and self.version() == served.version
-            and (self.attributes is None or signature[-1] == served.signature[-1])
+            and (self.catalogue is None or signature[-1] == served.signature[-1])
         )
 
     def version(self) -> str:
@@ -128,7 +128,7 @@ class Source:
         recommender = load(self.model if not (folder / MANIFEST).exists() else folder)
         read_bundle(folder, verify=True)
         columns: tuple[str, ...] = ()
-        if self.attributes is not None:
+        if self.catalogue is not None:
             attributes = self._attributes()
             recommender.attach(attributes)
             columns = attributes.columns
@@ -138,8 +138,8 @@ class Source:
     def _attributes(self) -> Attributes:
         from pathdex.data.attributes import Attributes
 
-        assert self.attributes is not None
-        return Attributes.read(self.attributes, item=self.attribute_item)
+        assert self.catalogue is not None
+        return Attributes.read(self.catalogue, item=self.catalogue_item)
 
 
 def try_out(recommender: Recommender) -> float:

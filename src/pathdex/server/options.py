@@ -24,9 +24,9 @@ class ServerOptions:
     port: int = 8000
     """0 takes any free port."""
     workers: int = 1
-    attributes: Path | None = None
+    catalogue: Path | None = None
     """A catalogue table for `where`; watched like the model."""
-    attribute_item: str | None = None
+    catalogue_item: str | None = None
     """Its item column; by default found by common names."""
     user_store: str | None = None
     """A SQLite file or a Redis address; None: requests bring their histories."""
@@ -55,13 +55,13 @@ class ServerOptions:
 
     def to_dict(self) -> dict[str, Any]:
         """For a worker process, as JSON; holds the token, so it belongs into a pipe and not onto a command line."""
-        attributes = None if self.attributes is None else str(self.attributes)
-        return {**dataclasses.asdict(self), "model": str(self.model), "attributes": attributes}
+        catalogue = None if self.catalogue is None else str(self.catalogue)
+        return {**dataclasses.asdict(self), "model": str(self.model), "catalogue": catalogue}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ServerOptions:
         """What `to_dict` made."""
-        paths = {name: None if values[name] is None else Path(values[name]) for name in ("model", "attributes")}
+        paths = {name: None if values[name] is None else Path(values[name]) for name in ("model", "catalogue")}
         return cls(**{**values, **paths, "limits": Limits(**values["limits"])})
 
 
