@@ -23,6 +23,7 @@ from pathdex.config import PRESETS, Config, RunOptions
 from pathdex.data import findings
 from pathdex.data.columns import COMMON_NAMES
 from pathdex.data.sources import SOURCES
+from pathdex.server.limits import Limits
 
 FOLDER = Path(__file__).parent
 
@@ -155,6 +156,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "column-names": _column_names,
     "sources": _sources,
     "commands": _commands,
+    "limits": lambda: _parameters(Limits, [spec.name for spec in dataclasses.fields(Limits)]),
 }
 
 

@@ -15,7 +15,7 @@ from tests.cli.conftest import Pathdex
 
 COMMANDS = [
     "demo", "data describe", "data validate", "data fetch", "data generate", "train", "evaluate", "recommend",
-    "inspect", "doctor",
+    "inspect", "serve", "warmup", "doctor",
 ]  # fmt: skip
 
 
