@@ -20,6 +20,8 @@ from pathdex.data.ragged import Ragged
 from pathdex.training.windows import cut_windows, sequential_batches
 
 BATCH = 4096
+SWEEPS = 10
+"""Rounds of setting prices; more change little."""
 
 
 def reassigned_tree(
@@ -93,17 +95,60 @@ def _gains(
 
 
 def _share_out(tree: Tree, above: int, level: int, gains: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The order of the items after those of each node of level `above` went to its descendants on `level`."""
+    """The order of the items after those of each node of level `above` went to its descendants on `level`.
+
+    Where the present places are worth no less, they stay.
+    """
     rooms = np.diff(tree.starts(level)).reshape(1 << above, -1)
-    places = np.empty(tree.num_items, np.int64)
-    starts = tree.starts(above)
-    best = np.sort(gains, axis=1)
-    regret = best[:, -1] - best[:, -2] if gains.shape[1] > 1 else np.zeros(len(gains))
+    places, starts = tree.ancestors(level), tree.starts(above)
     for node, room in enumerate(rooms):
-        items = tree.order[starts[node] : starts[node + 1]]
-        items = items[np.lexsort((items, -regret[items]))]
-        places[items] = node * len(room) + choose_with_room(gains[items], room)
-    return np.lexsort((tree.order.argsort(), places))
+        items = np.sort(tree.order[starts[node] : starts[node + 1]])
+        own, present = gains[items], places[items] - node * len(room)
+        chosen = share_out(own, room)
+        rows = np.arange(len(items))
+        if own[rows, chosen].sum() > own[rows, present].sum():
+            places[items] = node * len(room) + chosen
+    return np.lexsort((tree.ranks, places))
+
+
+def share_out(gains: NDArray[np.float64], room: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A column for each row, `room[c]` rows in column c, with a high sum of `gains` (row, column).
+
+    Every column gets a price at which about as many rows want it as it has room for. Then who would lose most by the
+    second choice chooses first.
+    """
+    priced = gains - column_prices(gains, room, SWEEPS)
+    if gains.shape[1] == 1:
+        return np.zeros(len(gains), np.int64)
+    best = np.partition(priced, -2, axis=1)
+    order = np.argsort(best[:, -2] - best[:, -1], kind="stable")
+    chosen = np.empty(len(gains), np.int64)
+    chosen[order] = choose_with_room(priced[order], room)
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def column_prices(gains: NDArray[np.float64], room: NDArray[np.int64], sweeps: int) -> NDArray[np.float64]:
+    """Prices of the columns, one after the other raised or lowered until exactly `room` rows want the column.
+
+    This is coordinate descent on the dual of the assignment problem.
+    """
+    rows, columns = gains.shape
+    prices = np.zeros(columns)
+    bids = np.empty(rows)
+    for _ in range(sweeps if columns > 1 else 0):
+        for column in range(columns):
+            for row in range(rows):
+                other = -np.inf
+                for place in range(columns):
+                    if place != column:
+                        other = max(other, gains[row, place] - prices[place])
+                bids[row] = gains[row, column] - other
+            if room[column] < rows:
+                ordered = np.sort(bids)
+                last = rows - room[column]
+                prices[column] = (ordered[last] + ordered[last - 1]) / 2
+    return prices
 
 
 @njit(cache=True, nogil=True)

@@ -22,8 +22,8 @@ class Tree:
         self.order = order
         self.num_items = len(order)
         self.depth = max(1, (self.num_items - 1).bit_length())
-        self._rank = np.empty_like(order)
-        self._rank[order] = np.arange(self.num_items)
+        self.ranks = np.empty_like(order)
+        self.ranks[order] = np.arange(self.num_items)
 
     def size(self, level: int) -> int:
         """Nodes of the level."""
@@ -37,7 +37,7 @@ class Tree:
         """The node of the level that each item is under; on the last level the item itself."""
         if level == self.depth:
             return np.arange(self.num_items)
-        return (self._rank << level) // self.num_items
+        return (self.ranks << level) // self.num_items
 
     @cached_property
     def leaves(self) -> NDArray[np.int64]:
