@@ -25,6 +25,37 @@ def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
     return type("Protocol", (BoundedProtocol,), {"limits": limits})
 
 
+class _OneWrite:
+    """A transport that sends what is written in one turn of the event loop at once.
+
+    uvicorn writes the head and the body of an answer apart: two system calls, and a client that is woken up twice.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def get_write_buffer_size(self) -> int:
+        return sum(map(len, self._parts)) + self._transport.get_write_buffer_size()
+
+    def _flush(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts:
+            self._transport.write(b"".join(parts))
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """A connection with a limit on its head, on the time of a request, and on the time that an answer is not taken."""
 
@@ -38,7 +69,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unsent, self._unsent_since = 0, 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(_OneWrite(transport, self.loop))  # type: ignore[arg-type]
         self._owing = self.loop.time()
         if len(self.connections) > self.limits.connections:
             self._refuse(503, f"the server has {self.limits.connections} connections already; try again in a moment")
