@@ -7,7 +7,7 @@ network is one class here and one entry in `STRUCTURES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
@@ -30,6 +30,10 @@ class LayerNetwork(Protocol):
 
     def advance(self, state: Tensor, layer: int, nodes: Tensor) -> Tensor:
         """The state after choosing `nodes` in `layer`."""
+
+    def follow(self, users: Tensor, paths: Tensor) -> Iterator[Tensor]:
+        """The logits of each layer along users' (batch, dim) paths (batch, path, layer): (batch, node) for the first
+        layer, where all paths of a user agree, then (batch, path, node)."""
 
 
 class MLPStructure(nn.Module):
@@ -57,6 +61,18 @@ class MLPStructure(nn.Module):
 
     def advance(self, state: Tensor, layer: int, nodes: Tensor) -> Tensor:
         return state[..., 1:, :] + self.node_table(layer)[nodes]  # (..., later layer, hidden)
+
+    def follow(self, users: Tensor, paths: Tensor) -> Iterator[Tensor]:
+        # As `begin` and `advance` would, but layer by layer: gradients through slices of one state cost as much again.
+        sums = self.begin(users).unbind(dim=-2)  # each (batch, hidden)
+        tables = [self.node_table(layer).unbind(dim=1) for layer in range(self.depth - 1)]  # each (node, hidden)
+        yield self.outputs[0](torch.relu(sums[0]))
+        for layer in range(1, self.depth):
+            hidden = sums[layer].unsqueeze(1)
+            for before in range(layer):
+                chosen = nn.functional.embedding(paths[..., before], tables[before][layer - before - 1])
+                hidden = hidden + chosen  # (batch, path, hidden)
+            yield self.outputs[layer](hidden.relu_())
 
     def node_table(self, layer: int) -> Tensor:
         """(node, later layer, hidden): what choosing a node of this layer adds to the layers after it."""
@@ -99,6 +115,14 @@ class RecurrentStructure(nn.Module):
         after: Tensor = self.cell(inputs.flatten(0, -2), state.expand(shape).reshape(-1, self.hidden))
         return after.view(shape)
 
+    def follow(self, users: Tensor, paths: Tensor) -> Iterator[Tensor]:
+        state = self.begin(users)
+        yield self.logits(state, 0)
+        state = state.unsqueeze(1)  # (batch, 1, hidden)
+        for layer in range(1, self.depth):
+            state = self.advance(state, layer - 1, paths[..., layer - 1])  # (batch, path, hidden)
+            yield self.logits(state, layer)
+
 
 STRUCTURES: dict[str, Callable[[int, int, int, int, int], MLPStructure | RecurrentStructure]] = {
     "mlp": MLPStructure,
@@ -108,12 +132,8 @@ STRUCTURES: dict[str, Callable[[int, int, int, int, int], MLPStructure | Recurre
 
 def path_log_probabilities(structure: LayerNetwork, users: Tensor, paths: Tensor) -> Tensor:
     """log p(c | x) of each user's paths: users (batch, dim), paths (batch, path, layer) -> (batch, path)."""
-    state = structure.begin(users)
-    first = structure.logits(state, 0).log_softmax(dim=-1)  # (batch, node): the same for all paths of a user
-    total = first.gather(1, paths[..., 0])  # (batch, path)
-    state = state.unsqueeze(1)  # (batch, 1, ...)
-    for layer in range(1, structure.depth):
-        state = structure.advance(state, layer - 1, paths[..., layer - 1])  # (batch, path, ...)
-        scores = structure.logits(state, layer).log_softmax(dim=-1)
-        total = total + scores.gather(2, paths[..., layer, None]).squeeze(2)
+    layers = structure.follow(users, paths)
+    total = next(layers).log_softmax(dim=-1).gather(1, paths[..., 0])  # (batch, path)
+    for layer, logits in enumerate(layers, start=1):
+        total = total + logits.log_softmax(dim=-1).gather(2, paths[..., layer, None]).squeeze(2)
     return total
