@@ -9,7 +9,12 @@ import importlib
 import os
 import sys
 
-TRAINING = {"accuracy": "benchmarks.accuracy", "m-step": "benchmarks.m_step", "scale": "benchmarks.scale"}
+TRAINING = {
+    "accuracy": "benchmarks.accuracy",
+    "e-step": "benchmarks.e_step",
+    "m-step": "benchmarks.m_step",
+    "scale": "benchmarks.scale",
+}
 SERVING = {"query": "benchmarks.query", "ann": "benchmarks.ann", "http": "benchmarks.http"}
 NAMES = {**TRAINING, **SERVING}
 GROUPS = {"serving": SERVING}

@@ -339,15 +339,16 @@ def resolve(config: Config, data: Interactions) -> Config:
 @contextmanager
 def deterministic(device: torch.device) -> Iterator[None]:
     """Have torch sum in a fixed order on the CPU, whatever the number of threads; some of its gradients do not."""
-    before, fills = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    memory: Any = torch.utils.deterministic
+    before, fills = torch.are_deterministic_algorithms_enabled(), memory.fill_uninitialized_memory
     torch.use_deterministic_algorithms(before or device.type == "cpu")
     # Torch would also fill all new memory, a quarter of a step's time; no operator here reads what it has not written.
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    memory.fill_uninitialized_memory = False
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(before)
-        torch.utils.deterministic.fill_uninitialized_memory = fills
+        memory.fill_uninitialized_memory = fills
 
 
 def set_threads(threads: int | None) -> None:
