@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from pathdex.estimators import load
     from pathdex.evaluation.protocol import Method, evaluate
-    from pathdex.retrieval.contract import Recommender
+    from pathdex.retrieval.contract import Query, Recommender
     from pathdex.retrieval.recommender import DeepRetrieval
     from pathdex.retrieval.runs import Run
     from pathdex.server.client import Client
@@ -46,6 +46,7 @@ __all__ = [
     "ItemCF",
     "Method",
     "Popularity",
+    "Query",
     "Recommender",
     "Run",
     "RunOptions",
@@ -74,6 +75,7 @@ _HOMES = {
     "ItemCF": "pathdex.baselines.item_cf",
     "Method": "pathdex.evaluation.protocol",
     "Popularity": "pathdex.baselines.popularity",
+    "Query": "pathdex.retrieval.contract",
     "Recommender": "pathdex.retrieval.contract",
     "Run": "pathdex.retrieval.runs",
     "RunOptions": "pathdex.config",
