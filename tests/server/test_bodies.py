@@ -148,6 +148,13 @@ def test_a_wrong_form_is_said(body: Any, message: str) -> None:
     assert str(refusal(read_queries, body)) == message
 
 
+def test_the_items_of_many_answers_count_together() -> None:
+    limits = Limits(max_results=10)
+    assert read_queries(b'{"queries": [{"history": [], "n": 5}, {"history": [], "n": 5}]}', limits)[1]
+    with pytest.raises(RequestError, match=r"queries\[\]\.n=11: must be at most 10; ask for less"):
+        read_queries(b'{"queries": [{"history": [], "n": 5}, {"history": [], "n": 6}]}', limits)
+
+
 def test_many_explanations_count_together() -> None:
     body = {"queries": [{"history": [], "n": 3, "explain": True}] * 2}
     assert refusal(read_queries, body).error.value == 6

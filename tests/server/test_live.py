@@ -18,6 +18,10 @@ import pytest
 import pathdex
 from pathdex.baselines.popularity import Popularity
 from pathdex.data import Interactions, Ragged, Vocabulary
+from pathdex.errors import BundleError, ServerError
+from pathdex.server.options import ServerOptions
+from pathdex.server.serving import listen
+from pathdex.server.worker import Worker
 from tests.contract import TEXT_IDS
 from tests.server.conftest import Running, running
 
@@ -214,12 +218,32 @@ def test_a_request_in_flight_keeps_its_model_and_then_it_is_freed(
     wait_for(is_freed)
 
 
-def test_a_first_model_that_cannot_be_opened_ends_the_server(bundle: Path) -> None:
-    from pathdex.errors import BundleError
-    from pathdex.server.options import ServerOptions
-    from pathdex.server.serving import listen
-    from pathdex.server.worker import Worker
+def test_a_look_that_fails_is_not_the_last(
+    server: Running, bundle: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
 
+    with monkeypatch.context() as patch:
+        patch.setattr(type(server.worker.live.source), "signature", lambda _: fail())
+        wait_for(lambda: "ZeroDivisionError" in caplog.text)
+    favourite(3).save(bundle, overwrite=True)
+    wait_for(lambda: first_item(server) == TEXT_IDS[3])
+
+
+def test_a_first_model_that_breaks_ends_the_server(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("pathdex.server.models.try_out", fail)
+    with (
+        listen("127.0.0.1", 0) as listening,
+        pytest.raises(ServerError, match=r"cannot be opened \(ZeroDivisionError\); the log says why"),
+    ):
+        Worker(ServerOptions(model=bundle)).serve_on(listening)
+
+
+def test_a_first_model_that_cannot_be_opened_ends_the_server(bundle: Path) -> None:
     _flip(bundle / "counts.npy")
     with listen("127.0.0.1", 0) as listening, pytest.raises(BundleError, match=r"the checksum of counts.npy is wrong"):
         Worker(ServerOptions(model=bundle)).serve_on(listening)

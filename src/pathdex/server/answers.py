@@ -27,7 +27,7 @@ from pathdex.server.schemas import (
 )
 
 INLINE_N = 100
-"""A query for more items than this goes to a thread."""
+"""A query that asks for more items than this, or denies more, goes to a thread."""
 
 
 def is_small(query: Query) -> bool:
@@ -37,6 +37,7 @@ def is_small(query: Query) -> bool:
         and query.beam is None
         and query.candidates is None
         and query.allow is None
+        and len(query.deny) <= INLINE_N
         and query.where is None
         and not query.explain
     )

@@ -63,6 +63,7 @@ def read_queries(body: bytes, limits: Limits) -> tuple[list[Query], bool]:
     _check_batch("queries", request.queries, limits)
     for number, query in enumerate(request.queries):
         check_query(query, limits, f"queries[{number}].")
+    _check_most("queries[].n", sum(query.n for query in request.queries), limits.max_results)
     _check_explained(sum(query.n for query in request.queries if query.explain), limits)
     return request.queries, True
 

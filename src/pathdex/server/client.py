@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from pathdex.retrieval.explain import Explanation, WhyNot
 
 BATCH = 100
-"""Queries that are sent in one request."""
+"""Queries that are sent in one request, at most."""
+RESULTS = 10_000
+"""Items that are asked for in one request of many queries, at most."""
 
 
 class Client:
@@ -117,7 +119,7 @@ class Client:
         asked = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
         answers: list[list[ScoredItem]] = []
         unknown = 0
-        for part in _parts(asked):
+        for part in _parts(asked, n):
             queries = [_query(query, n, options) for query in part]
             for result in self._transport.post("/v1/recommend", {"queries": queries})["results"]:
                 answers.append(_scored(result))
@@ -228,9 +230,10 @@ def _query(query: Query, n: int, options: Mapping[str, Any]) -> dict[str, Any]:
     return asked
 
 
-def _parts(queries: Sequence[Query]) -> Iterator[Sequence[Query]]:
-    for first in range(0, len(queries), BATCH):
-        yield queries[first : first + BATCH]
+def _parts(queries: Sequence[Query], n: Any) -> Iterator[Sequence[Query]]:
+    size = max(1, min(BATCH, RESULTS // n)) if isinstance(n, int) and n > 0 else BATCH
+    for first in range(0, len(queries), size):
+        yield queries[first : first + size]
 
 
 def _scored(answer: Mapping[str, Any]) -> list[ScoredItem]:

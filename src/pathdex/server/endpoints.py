@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import astuple
 
 from pathdex.data.vocabulary import Id
 from pathdex.errors import StorageError
@@ -32,7 +33,6 @@ from pathdex.server.schemas import (
     ExplainRequest,
     Health,
     Query,
-    Result,
     Stored,
     WhyNotAnswer,
 )
@@ -85,15 +85,18 @@ class Endpoints:
         served = call.model()
         queries, many = bodies.read_queries(call.body, self.limits)
         histories = await self._histories(queries)
-        work = partial(answers.recommend, served, queries, histories)
+
+        def work() -> tuple[bytes, int]:
+            results = answers.recommend(served, queries, histories)
+            answer = Answers(served.version, results) if many else Answer(served.version, *astuple(results[0]))
+            return encode(answer), sum(result.unknown for result in results)
+
         small = not many and served.quick and answers.is_small(queries[0])
-        results: list[Result] = work() if small else await self._in_thread(work)
+        body, unknown = work() if small else await self._in_thread(work)
         self.counters.add("pathdex_queries_total", len(queries))
-        if unknown := sum(result.unknown for result in results):
+        if unknown:
             self.counters.add("pathdex_unknown_items_total", unknown)
-        if many:
-            return Reply(encode(Answers(served.version, results)))
-        return Reply(encode(Answer(served.version, results[0].items, results[0].unknown)))
+        return Reply(body)
 
     async def similar(self, call: Call) -> Reply:
         served = call.model()

@@ -17,6 +17,7 @@ class Limits:
     max_beam: int = parameter(10_000, "paths that one query follows", low=1)
     max_candidates: int = parameter(100_000, "candidates of one query", low=1)
     max_filter: int = parameter(20_000, "ids in one allow or deny list", low=1)
+    max_results: int = parameter(20_000, "items of all answers to one request", low=1)
     max_batch: int = parameter(256, "queries or events of one request", low=1)
     max_id_length: int = parameter(256, "characters of an id", low=1)
     max_explained: int = parameter(100, "explanations of one request", low=1)

@@ -81,7 +81,10 @@ class Live:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self.watch)
-            await self.look()
+            try:
+                await self.look()
+            except Exception:
+                log.exception("looking at %s failed", self.source.model)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

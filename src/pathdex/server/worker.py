@@ -22,7 +22,7 @@ from types import FrameType
 
 import uvicorn
 
-from pathdex.errors import PathdexError
+from pathdex.errors import PathdexError, ServerError
 from pathdex.server.app import App
 from pathdex.server.connections import BoundedProtocol, bounded_protocol
 from pathdex.server.live import Live
@@ -109,6 +109,11 @@ class Worker(uvicorn.Server):
             served = await self.live.start()
         except PathdexError as error:
             self.failure, self.should_exit = error, True
+            return
+        except Exception as error:
+            log.exception("opening %s failed", self.options.model)
+            message = f"{self.options.model} cannot be opened ({type(error).__name__}); the log says why"
+            self.failure, self.should_exit = ServerError(message), True
             return
         self.metrics.put("pathdex_workers_ready", 1)
         if self.ready is not None:
