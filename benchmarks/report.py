@@ -80,5 +80,9 @@ def _circumstances() -> dict[str, Any]:
 
 
 def _git(*command: str) -> str | None:
-    done = subprocess.run(["git", "-C", str(ROOT), *command], capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else None
+    try:
+        return subprocess.run(
+            ["git", "-C", str(ROOT), *command], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None  # No git, or no repository.
