@@ -168,3 +168,27 @@ def test_the_trainer_leaves_the_number_of_threads_alone_unless_asked() -> None:
     before = torch.get_num_threads()
     Trainer(Config.from_dict(TINY), RunOptions(), blocks())
     assert torch.get_num_threads() == before
+
+
+def test_a_trained_encoder_gives_what_training_from_the_beginning_gives() -> None:
+    """Also for an index of another shape."""
+    trained = trainer(blocks())
+    trained.run()
+    for parameters in ({}, {"num_nodes": 3, "paths_per_item": 1, "depth": 3}):
+        whole, shared = trainer(blocks(), **parameters), trainer(blocks(), **parameters)
+        whole.run()
+        shared.adopt_encoder(trained.config, trained.network.export())
+        shared.run()
+        assert_same(whole, shared)
+        assert [record["phase"] for record in shared.records] == ["structure"] * 3
+
+
+def test_an_encoder_that_does_not_fit_is_refused() -> None:
+    trained = trainer(blocks())
+    weights = trained.network.export()
+    with pytest.raises(ConfigError, match=r"^embedding_dim=4: the trained encoder has 8; choose the same, or train"):
+        trainer(blocks(), embedding_dim=4).adopt_encoder(trained.config, weights)
+    with pytest.raises(ConfigError, match=r"^schedule='paper': trains the encoder along with the paths; use 'warm'$"):
+        trainer(blocks(), schedule="paper", start="random").adopt_encoder(trained.config, weights)
+    with pytest.raises(DataError, match=r"^data has 40 items and the trained encoder 32: must be of the same catalog"):
+        trainer(blocks(groups=5)).adopt_encoder(trained.config, weights)

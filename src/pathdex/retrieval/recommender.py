@@ -94,11 +94,14 @@ class DeepRetrieval(Recommender):
         listener: Listener | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
+        encoder_of: DeepRetrieval | None = None,
     ) -> Self:
         """Learn the network and the paths of all items.
 
         `progress` shows a bar (default: where standard error is a terminal). With `checkpoint`, the state is kept in
         that file, and `resume=True` goes on from it to the result that an undisturbed run would have had.
+        `encoder_of` is a model of the same catalogue whose encoder and item vectors are taken as they are; only the
+        paths and the structure model are learned.
         """
         from pathdex.model.network import ITEM_ROWS
         from pathdex.training.progress import Listeners, ProgressBar, interactive
@@ -113,6 +116,9 @@ class DeepRetrieval(Recommender):
             checkpoint=None if checkpoint is None else Path(checkpoint),
             listener=Listeners(*heard),
         )
+        if encoder_of is not None:
+            learned = encoder_of.learned
+            trainer.adopt_encoder(learned.config, {**learned.weights, ITEM_ROWS: learned.rows})
         if resume:
             trainer.resume()
         if bar is None:
@@ -369,7 +375,9 @@ class DeepRetrieval(Recommender):
     def _state(self) -> State:
         learned = self.learned
         # The same training gives the same bundle, however long it took.
-        records = [{name: value for name, value in one.items() if not name.endswith("seconds")} for one in learned.records]
+        records = [
+            {name: value for name, value in one.items() if not name.endswith("seconds")} for one in learned.records
+        ]
         return State(
             settings={"config": learned.config.to_dict(), "records": records},
             arrays={

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +21,11 @@ from torch import Tensor
 
 from pathdex.config import Config, RunOptions, default_num_nodes
 from pathdex.data.interactions import Interactions
-from pathdex.errors import DataError, IndexHealthWarning, RunError
+from pathdex.errors import ConfigError, DataError, IndexHealthWarning, RunError
 from pathdex.index.paths import decode_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.index.start import random_paths, residual_kmeans_paths
-from pathdex.model.network import Network
+from pathdex.model.network import ITEM_ROWS, Network
 from pathdex.system import check_device
 from pathdex.training.checkpoint import load_checkpoint, save_checkpoint
 from pathdex.training.e_step import RerankerStep, StructureStep, position_vectors
@@ -44,6 +44,8 @@ from pathdex.training.target import (
 from pathdex.training.watch import index_warnings
 from pathdex.training.windows import cut_windows
 
+ENCODER = ("encoder", "embedding_dim", "history_length", "shared_items")
+"""The hyper-parameters that say which encoder a set of weights fits."""
 CHECKPOINT_SECONDS = 300.0
 """A long epoch is checkpointed at least this often."""
 
@@ -91,6 +93,35 @@ class Trainer:
         self.records: list[dict[str, Any]] = []
         self._vectors: NDArray[np.float32] | None = None
         self._saved = time.monotonic()
+
+    def adopt_encoder(self, config: Config, weights: Mapping[str, NDArray[np.float32]]) -> None:
+        """Go on behind the encoder epochs, with the encoder and the item table of a network trained with `config`.
+
+        With the same seed, data and encoder settings this gives what training from the beginning gives.
+        """
+        if self.config.schedule != "warm":
+            raise ConfigError(
+                [f"schedule={self.config.schedule!r}: trains the encoder along with the paths; use 'warm'"]
+            )
+        differing = [name for name in ENCODER if getattr(config, name) != getattr(self.config, name)]
+        if differing:
+            raise ConfigError(
+                [
+                    f"{name}={getattr(self.config, name)!r}: the trained encoder has {getattr(config, name)!r}; "
+                    "choose the same, or train from the beginning"
+                    for name in differing
+                ]
+            )
+        if len(weights[ITEM_ROWS]) != self.data.num_items:
+            raise DataError(
+                f"data has {self.data.num_items:,} items and the trained encoder {len(weights[ITEM_ROWS]):,}: "
+                "must be of the same catalogue"
+            )
+        own = self.network.export()
+        trained = {name: value for name, value in weights.items() if not name.startswith("structure.")}
+        self.network.restore({**own, **trained})
+        self.reranker.rows.table = self.network.items.rows
+        self._move(phase=1, epoch=0)
 
     def run(self) -> None:
         """Go through the program from where the cursor stands to its end."""
