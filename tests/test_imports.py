@@ -26,6 +26,7 @@ ORDER = [
     "baselines",
     "estimators",
     "comparison",
+    "reproduction",
     "server",
     "cli",
 ]

@@ -1,0 +1,1 @@
+"""The paper's comparison on any data: plan, steps that are done once, statistics, report."""
