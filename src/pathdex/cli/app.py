@@ -9,6 +9,7 @@ import typer
 
 import pathdex
 from pathdex.cli import (
+    compare,
     data_describe,
     data_fetch,
     data_generate,
@@ -58,6 +59,7 @@ data.command("generate")(command(data_generate.generate))
 app.command("demo")(command(demo.demo))
 app.command("train")(command(train.train))
 app.command("evaluate")(command(evaluate.evaluate))
+app.command("compare")(command(compare.compare))
 app.command("recommend")(command(recommend.recommend))
 app.command("inspect")(command(inspect.inspect))
 app.command("serve")(command(serve.serve))
