@@ -21,7 +21,9 @@ from pathdex.training.windows import cut_windows, sequential_batches
 
 BATCH = 4096
 SWEEPS = 10
-"""Rounds of setting prices; more change little."""
+"""Rounds over all pairs of nodes; an assignment mostly ends before."""
+LEAST_GAIN = 1e-9
+"""An exchange that is worth less is rounding."""
 
 
 def reassigned_tree(
@@ -95,72 +97,45 @@ def _gains(
 
 
 def _share_out(tree: Tree, above: int, level: int, gains: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The order of the items after those of each node of level `above` went to its descendants on `level`.
-
-    Where the present places are worth no less, they stay.
-    """
-    rooms = np.diff(tree.starts(level)).reshape(1 << above, -1)
+    """The order of the items after those of each node of level `above` were shared out among its descendants on
+    `level`."""
+    num_columns = 1 << (level - above)
     places, starts = tree.ancestors(level), tree.starts(above)
-    for node, room in enumerate(rooms):
+    for node in range(1 << above):
         items = np.sort(tree.order[starts[node] : starts[node + 1]])
-        own, present = gains[items], places[items] - node * len(room)
-        chosen = share_out(own, room)
-        rows = np.arange(len(items))
-        if own[rows, chosen].sum() > own[rows, present].sum():
-            places[items] = node * len(room) + chosen
+        places[items] = node * num_columns + exchange(gains[items], places[items] - node * num_columns, SWEEPS)
     return np.lexsort((tree.ranks, places))
 
 
-def share_out(gains: NDArray[np.float64], room: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A column for each row, `room[c]` rows in column c, with a high sum of `gains` (row, column).
+@njit(cache=True, nogil=True)
+def exchange(gains: NDArray[np.float64], columns: NDArray[np.int64], sweeps: int) -> NDArray[np.int64]:
+    """Let rows change columns two by two while that raises the sum of `gains` (row, column), from the columns given.
 
-    Every column gets a price at which about as many rows want it as it has room for. Then who would lose most by the
-    second choice chooses first.
+    For each pair of columns, the rows that gain most by going over change places with those that gain most, or lose
+    least, by coming back. No column's number of rows changes and the sum never falls.
     """
-    priced = gains - column_prices(gains, room, SWEEPS)
-    if gains.shape[1] == 1:
-        return np.zeros(len(gains), np.int64)
-    best = np.partition(priced, -2, axis=1)
-    order = np.argsort(best[:, -2] - best[:, -1], kind="stable")
-    chosen = np.empty(len(gains), np.int64)
-    chosen[order] = choose_with_room(priced[order], room)
-    return chosen
+    columns = columns.copy()
+    for _ in range(sweeps):
+        exchanged = 0
+        for first in range(gains.shape[1]):
+            for second in range(first + 1, gains.shape[1]):
+                there, back = np.flatnonzero(columns == first), np.flatnonzero(columns == second)
+                over = gains[:, second][there] - gains[:, first][there]
+                home = gains[:, first][back] - gains[:, second][back]
+                there, over = _falling(there, over)
+                back, home = _falling(back, home)
+                for place in range(min(len(there), len(back))):
+                    if over[place] + home[place] <= LEAST_GAIN:
+                        break
+                    columns[there[place]], columns[back[place]] = second, first
+                    exchanged += 1
+        if exchanged == 0:
+            break
+    return columns
 
 
 @njit(cache=True, nogil=True)
-def column_prices(gains: NDArray[np.float64], room: NDArray[np.int64], sweeps: int) -> NDArray[np.float64]:
-    """Prices of the columns, one after the other raised or lowered until exactly `room` rows want the column.
-
-    This is coordinate descent on the dual of the assignment problem.
-    """
-    rows, columns = gains.shape
-    prices = np.zeros(columns)
-    bids = np.empty(rows)
-    for _ in range(sweeps if columns > 1 else 0):
-        for column in range(columns):
-            for row in range(rows):
-                other = -np.inf
-                for place in range(columns):
-                    if place != column:
-                        other = max(other, gains[row, place] - prices[place])
-                bids[row] = gains[row, column] - other
-            if room[column] < rows:
-                ordered = np.sort(bids)
-                last = rows - room[column]
-                prices[column] = (ordered[last] + ordered[last - 1]) / 2
-    return prices
-
-
-@njit(cache=True, nogil=True)
-def choose_with_room(gains: NDArray[np.float64], room: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One after the other, each row takes its best column that still has room."""
-    left = room.copy()
-    chosen = np.empty(len(gains), np.int64)
-    for row in range(len(gains)):
-        best = -1
-        for column in range(len(room)):
-            if left[column] > 0 and (best < 0 or gains[row, column] > gains[row, best]):
-                best = column
-        chosen[row] = best
-        left[best] -= 1
-    return chosen
+def _falling(rows: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Both by falling value, equal values as they were."""
+    order = np.argsort(-values, kind="mergesort")
+    return rows[order], values[order]
