@@ -58,7 +58,7 @@ class Config:
     embedding_dim: int = parameter(64, "size of item and user vectors", low=1)
     history_length: int = parameter(69, "latest items of a history that the encoder reads", low=1)
     shared_items: bool = parameter(True, "one vector per item for reading histories and for scoring")
-    dropout: float = parameter(0.3, "dropout on item vectors in the encoder", low=0.0, high=0.95)
+    dropout: float = parameter(0.5, "dropout on item vectors in the encoder", low=0.0, high=0.95)
     reranker: str = parameter("softmax", "reranker and its loss", choices=("softmax", "logistic"))
     softmax: str = parameter(
         "auto",
@@ -104,7 +104,7 @@ class Config:
         "item: one beam per item over the sum of its samples; streaming: the paper's, one beam per sample",
         choices=("item", "streaming"),
     )
-    score_beam: int = parameter(50, "width of the beam that collects scores", low=1)
+    score_beam: int = parameter(25, "width of the beam that collects scores", low=1)
     score_samples: int = parameter(16, "samples per item whose paths are scored in a round", low=1)
     decay: float = parameter(0.999, "eta, decay of the streaming scores", above=0.0, high=1.0)
     descent_iterations: int = parameter(4, "T, iterations of coordinate descent", low=1)
