@@ -148,7 +148,7 @@ def test_commands_have_these_options(page: Path) -> None:
 
 @each_page
 def test_make_targets_and_extras_exist(page: Path) -> None:
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {target for line in typed_lines(page, "make") for target in line} <= targets
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     named = re.findall(r"(?:\.|pathdex)\[([\w,]+)\]", page.read_text())

@@ -1,8 +1,10 @@
 """Deep Retrieval behind the contract, and what only it can do."""
 
+import gc
 import itertools
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -235,3 +237,15 @@ def test_a_model_is_asked_without_torch(tmp_path: Path) -> None:
     code = f"{asked}; m.warmup(); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "model")], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_a_model_is_freed_at_once() -> None:
+    model = random_model()
+    model.recommend([101], 3)
+    gone = weakref.ref(model)
+    gc.disable()
+    try:
+        del model
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -18,7 +18,7 @@ class Ragged:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Iterable[int]]) -> Ragged:
-        arrays = [np.asarray(list(row), dtype=np.int32) for row in rows]
+        arrays = [np.asarray(row if isinstance(row, np.ndarray) else list(row), np.int32) for row in rows]
         return cls(
             np.concatenate(arrays) if arrays else np.empty(0, np.int32),
             np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pathdex.model.network import Network
     from pathdex.training.progress import Listener
 
+CORES = os.cpu_count() or 1
 QUERIES_PER_THREAD = 8
 """Batches smaller than two such shares are not worth a thread."""
 
@@ -62,6 +63,28 @@ class Learned:
     postings: Postings
     log_shares: Floats
     records: list[dict[str, Any]]
+
+    def network(self) -> Network:
+        """The network as a torch module."""
+        from pathdex.model.network import ITEM_ROWS, Network
+
+        network = Network(self.config, len(self.counts))
+        network.restore({**self.weights, ITEM_ROWS: self.rows})
+        return network.eval()
+
+
+class _TorchEncoder:
+    """Encodes histories by torch. It holds what was learned and not the model, so that a model which is replaced is
+    freed at once, and not when the cycle is found."""
+
+    def __init__(self, learned: Learned) -> None:
+        self.learned = learned
+        self.network: Network | None = None
+
+    def __call__(self, histories: Ragged) -> Floats:
+        self.network = self.network or self.learned.network()
+        vectors: Floats = self.network.user_vectors(histories).cpu().numpy()
+        return vectors
 
 
 class DeepRetrieval(Recommender):
@@ -173,19 +196,13 @@ class DeepRetrieval(Recommender):
             one.log_shares,
             one.paths,
             one.counts,
-            lambda histories: self.network.user_vectors(histories).cpu().numpy(),
+            _TorchEncoder(one),
         )
 
     @cached_property
     def network(self) -> Network:
         """The learned network as a torch module."""
-        from pathdex.model.network import ITEM_ROWS, Network
-
-        learned = self.learned
-        network = Network(learned.config, len(learned.counts))
-        network.restore({**learned.weights, ITEM_ROWS: learned.rows})
-        network.eval()
-        return network
+        return self.learned.network()
 
     @property
     def num_nodes(self) -> int:
@@ -240,7 +257,7 @@ class DeepRetrieval(Recommender):
     def _in_threads(self, answer: Callable[[int], None], count: int) -> None:
         """Call `answer` for 0..count-1, on several threads where that pays: compiled code does not hold the
         interpreter."""
-        threads = min(self.options.threads or os.cpu_count() or 1, count // QUERIES_PER_THREAD)
+        threads = min(self.options.threads or CORES, count // QUERIES_PER_THREAD)
         if threads < 2:
             for query in range(count):
                 answer(query)

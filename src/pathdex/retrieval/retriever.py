@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -135,11 +136,17 @@ class Retriever:
         """
         exclude = NO_ITEMS if filters.exclude is None else frozen(filters.exclude[query], np.int32)
         mask, eligible, listed = self._choice(filters.allow_of(query), filters.where_of(query))
-        if listed is None:
-            # Following more paths than the eligible items have costs more than scoring these.
-            limit = 2 * len(self.postings) if mask is ALL_ITEMS else eligible * self.paths.shape[1]
+        limit = 2 * len(self.postings)
+        if listed is None and mask is not ALL_ITEMS:
+            # Following more paths than the eligible items have costs more than scoring these items. How many have to be
+            # followed can be foreseen where the eligible ones lie on paths like any others.
+            limit = eligible * self.paths.shape[1]
+            needed = math.ceil(least * len(self.postings) / (eligible * self.paths.shape[1]))
             if budget is not None:
                 beam = int(min(len(self.postings), beam * self.postings.num_items / eligible))
+            beam = max(beam, needed)
+            listed = np.flatnonzero(mask) if beam > limit else None
+        if listed is None:
             enough, items, log_probability = find_candidates(
                 self.structure, self.trie, self.data, user, exclude, mask, beam, least, limit
             )
