@@ -239,8 +239,11 @@ class Recommender(ABC):
     def _filters(self, queries: Sequence[Query], histories: Ragged) -> Filters:
         """The queries' filters in codes. Queries that share a list share its codes."""
         codes: dict[int, Codes] = {}
+        none = np.empty(0, np.int64)
 
         def known(ids: Iterable[Id]) -> Codes:
+            if isinstance(ids, list | tuple) and not ids:
+                return none
             if id(ids) not in codes:
                 found = self.items.codes(ids)
                 codes[id(ids)] = np.unique(found[found != UNKNOWN])
