@@ -75,7 +75,7 @@ def examine(folder: Path | None = None) -> System:
         versions={
             "python": platform.python_version(),
             "pathdex": pathdex.__version__,
-            **{package: _version(package) for package in PACKAGES},
+            **{package: package_version(package) for package in PACKAGES},
         },
         cores=_cores(),
         torch_threads=torch.get_num_threads(),
@@ -102,7 +102,8 @@ def check_device(device: str) -> None:
     raise ConfigError([f"device={device!r}: this machine has {', '.join(known)}; choose one of these"])
 
 
-def _version(package: str) -> str | None:
+def package_version(package: str) -> str | None:
+    """The installed version; None where it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

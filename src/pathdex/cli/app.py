@@ -19,6 +19,7 @@ from pathdex.cli import (
     evaluate,
     inspect,
     recommend,
+    reproduce,
     serve,
     train,
     warmup,
@@ -60,6 +61,7 @@ app.command("demo")(command(demo.demo))
 app.command("train")(command(train.train))
 app.command("evaluate")(command(evaluate.evaluate))
 app.command("compare")(command(compare.compare))
+app.command("reproduce")(command(reproduce.reproduce))
 app.command("recommend")(command(recommend.recommend))
 app.command("inspect")(command(inspect.inspect))
 app.command("serve")(command(serve.serve))

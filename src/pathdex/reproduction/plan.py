@@ -1,0 +1,173 @@
+"""The steps of a comparison, in order, from the request alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from pathdex.config import Config
+from pathdex.reproduction.methods import BUDGETS, PROCEDURES
+from pathdex.reproduction.presets import PRESETS
+from pathdex.reproduction.request import Request
+from pathdex.reproduction.steps import Step
+from pathdex.retrieval.recommender import DeepRetrieval
+
+T = TypeVar("T")
+
+NODES_FACTORS = (0.25, 0.5, 2.0)
+PENALTY_FACTORS = (0.01, 0.1, 10.0, 100.0)
+PATHS_PER_ITEM = (1, 2, 3, 4, 5)
+BEAMS = (1, 2, 5, 10, 25, 50, 100, 200)
+BASE = "sensitivity-base"
+
+
+def make_plan(request: Request) -> list[Step]:
+    """All steps; each can be done when those before it are."""
+    first = request.seeds[0]
+    steps = [Step(f"split-seed{seed}", "split", f"split, seed {seed}", {"seed": seed}) for seed in request.seeds]
+    for name in request.tuned:
+        steps += _trials(request, name)
+    steps += [_fit(request, name, seed) for seed in request.seeds for name in request.methods]
+    if DeepRetrieval.name in request.methods:
+        steps += [
+            Step(
+                f"loss-seed{seed}",
+                "loss",
+                f"loss of retrieval, seed {seed}",
+                {"seed": seed, "options": budgets(request)},
+            )
+            for seed in request.seeds
+        ]
+    for name in request.methods:
+        if PROCEDURES[name].sweep:
+            inputs = {"method": name, "seed": first, "options": swept(request, name)}
+            steps.append(Step(f"curve-{name}", "curve", f"accuracy along the width of {name}", inputs))
+    steps += [_time(request, seed) for seed in request.seeds]
+    return steps + (_sensitivity(request) if request.sensitivity else [])
+
+
+def options_of(request: Request, name: str) -> list[dict[str, Any]]:
+    """How a method is asked in the comparison, the way that counts first."""
+    if name != DeepRetrieval.name:
+        return [PROCEDURES[name].options(request.n)]
+    found = budgets(request)
+    if PRESETS[request.preset].model:
+        # The paper's settings name the beam.
+        return [{"beam": beam_size(request)}, *found]
+    return [PROCEDURES[name].options(request.n), *(one for one in found if one != PROCEDURES[name].options(request.n))]
+
+
+def budgets(request: Request) -> list[dict[str, Any]]:
+    """The budgets of Deep Retrieval."""
+    return [{"candidates": factor * request.n} for factor in BUDGETS]
+
+
+def swept(request: Request, name: str) -> list[dict[str, Any]]:
+    """The options along the curve of a method."""
+    return _some(PROCEDURES[name].swept(request.n), request.effort.points)
+
+
+def beam_size(request: Request) -> int:
+    """B of the comparison's Deep Retrieval."""
+    return int(request.parameters[DeepRetrieval.name].get("beam_size", Config().beam_size))
+
+
+def trial_names(name: str) -> list[str]:
+    """The steps that tune a method, the defaults first."""
+    return [f"tune-{name}-{number}" for number in range(len(PROCEDURES[name].trials) + 1)]
+
+
+def sensitivity_points(request: Request) -> dict[str, list[tuple[Any, str]]]:
+    """By hyper-parameter: its values, or how they are got from those of the comparison, and the step of each."""
+    own = {**vars(Config()), **request.parameters[DeepRetrieval.name]}
+    most = request.effort.points
+    depth, paths = own["depth"], own["paths_per_item"]
+    nodes = [(factor, f"sensitivity-nodes-{factor:g}") for factor in NODES_FACTORS]
+    # The paper's pairs: one layer less and more with as many nodes, and one layer less with as many paths.
+    pairs: list[tuple[Any, str]] = [
+        ((1.0, depth - 1), f"sensitivity-depth-{depth - 1}"),
+        ((1.0, depth + 1), f"sensitivity-depth-{depth + 1}"),
+        ((depth / max(1, depth - 1), depth - 1), f"sensitivity-depth-{depth - 1}-same-paths"),
+    ]
+    return {
+        "num_nodes": _some([*nodes, (1.0, BASE)], most),
+        "paths_per_item": _some(
+            [(one, f"sensitivity-paths-{one}") for one in PATHS_PER_ITEM if one != paths] + [(paths, BASE)], most
+        ),
+        "penalty": _some([*((one, f"sensitivity-penalty-{one:g}") for one in PENALTY_FACTORS), (1.0, BASE)], most),
+        "depth": [*(pair for pair in pairs if pair[0][1] >= 1), ((1.0, depth), BASE)],
+    }
+
+
+def _trials(request: Request, name: str) -> list[Step]:
+    fixed, option = request.parameters[name], options_of(request, name)[0]
+    return [
+        Step(
+            step,
+            "tune",
+            f"tune {name}, trial {number + 1}",
+            {"method": name, "parameters": {**trial, **fixed}, "seed": request.seeds[0], "options": option},
+        )
+        for number, (step, trial) in enumerate(zip(trial_names(name), [{}, *PROCEDURES[name].trials], strict=True))
+    ]
+
+
+def _fit(request: Request, name: str, seed: int) -> Step:
+    inputs = {
+        "method": name,
+        "parameters": request.parameters[name],
+        "seed": seed,
+        "options": options_of(request, name),
+        "tuned": trial_names(name) if name in request.tuned else [],
+    }
+    return Step(f"fit-{name}-seed{seed}", "fit", f"fit {name}, seed {seed}", inputs)
+
+
+def _time(request: Request, seed: int) -> Step:
+    """Every option of every method; with the first seed also those along the curves."""
+    asked: list[list[Any]] = []
+    for name in request.methods:
+        options = options_of(request, name)
+        if seed == request.seeds[0]:
+            options += [one for one in swept(request, name) if one not in options]
+        asked += [[name, one] for one in options]
+    effort = request.effort
+    inputs = {"seed": seed, "queries": effort.timed_queries, "rounds": effort.timing_rounds, "asked": asked}
+    # Times compare only within one run, so another set of methods is measured anew.
+    return Step(f"time-seed{seed}", "time", f"inference time, seed {seed}", inputs, again=True)
+
+
+def _sensitivity(request: Request) -> list[Step]:
+    seed = request.seeds[0]
+    changes: dict[str, Mapping[str, Any]] = {BASE: {}}
+    for parameter, points in sensitivity_points(request).items():
+        for value, step in points:
+            if step != BASE:
+                changes[step] = _change(parameter, value)
+    steps = [
+        Step(
+            step, "sensitivity", f"sensitivity, {step.removeprefix('sensitivity-')}", {"seed": seed, "changes": change}
+        )
+        for step, change in changes.items()
+    ]
+    beams = _some([*BEAMS], request.effort.points)
+    return [*steps, Step("sensitivity-beam", "beams", "sensitivity, beam", {"seed": seed, "beams": beams})]
+
+
+def _change(parameter: str, value: Any) -> dict[str, Any]:
+    if parameter == "num_nodes":
+        return {"nodes_factor": value}
+    if parameter == "penalty":
+        return {"penalty_factor": value}
+    if parameter == "depth":
+        power, depth = value
+        return {"depth": depth, **({"nodes_power": power} if power != 1 else {})}
+    return {parameter: value}
+
+
+def _some(values: Sequence[T], most: int | None) -> list[T]:
+    """At most so many of the values, the first and the last among them."""
+    if most is None or len(values) <= most:
+        return list(values)
+    places = [round(place * (len(values) - 1) / (most - 1)) for place in range(most)]
+    return [values[place] for place in places]
