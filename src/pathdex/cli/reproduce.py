@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,8 +25,8 @@ def reproduce(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="movielens-20m and amazon-books with the paper's settings, movielens-1m, or none. [default: by the name "
-            "of the file]"
+            help="movielens-20m and amazon-books with the paper's settings, movielens-1m, or none. [default: by the "
+            "name of the file]"
         ),
     ] = None,
     methods: Annotated[
@@ -89,7 +87,7 @@ def reproduce(
         pathdex reproduce events.parquet --out reports/events --n 50 --methods item-cf,tdm,deep-retrieval,brute-force
     """
     from pathdex.reproduction.figures import FIGURES
-    from pathdex.reproduction.request import Asked, check_asked
+    from pathdex.reproduction.request import Asked, check_asked, command_line
     from pathdex.reproduction.run import reproduce as run_steps
 
     FIGURES.require()
@@ -101,27 +99,26 @@ def reproduce(
         "test_share": test_share,
         "k": k,
     }
-    request = check_asked(
-        Asked(
-            source=source,
-            reading=reading,
-            split={name: value for name, value in held_out.items() if value is not None},
-            preset=preset,
-            methods=words(methods, "--methods"),
-            seeds=_seeds(seeds),
-            n=n,
-            parameters=_settings(setting or []),
-            quick=quick,
-            tune=tune,
-            sensitivity=sensitivity,
-            device=device,
-            threads=threads,
-        )
+    asked = Asked(
+        source=source,
+        reading=reading,
+        split={name: value for name, value in held_out.items() if value is not None},
+        preset=preset,
+        methods=words(methods, "--methods"),
+        seeds=_seeds(seeds),
+        n=n,
+        parameters=_settings(setting or []),
+        quick=quick,
+        tune=tune,
+        sensitivity=sensitivity,
+        device=device,
+        threads=threads,
     )
+    request = check_asked(asked)
     note = err()
     for name, why in request.missing.items():
         note.print(f"{name} is left out: {why}")
-    command = shlex.join(["pathdex", *sys.argv[1:]])
+    command = command_line(asked, folder)
     try:
         with ExitStack() as stack:
             report = run_steps(request, folder, watcher=steps_display(note, stack), command=command)

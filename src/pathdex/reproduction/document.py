@@ -130,7 +130,7 @@ def _inline(words: str) -> str:
 
 
 def _embedded(figure: Figure) -> str:
-    """The drawing inside the page: without the head of a file, its names its own, its words for those who cannot see."""
+    """The drawing inside the page: no head of a file, names of its own, words for those who cannot see it."""
     svg = figure.svg[figure.svg.index("<svg") :]
     svg = re.sub(r'\b(id="|href="#|url\(#)', lambda found: f"{found[1]}{figure.name}-", svg)
     return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(figure.caption, quote=True)}"', 1)
@@ -138,13 +138,14 @@ def _embedded(figure: Figure) -> str:
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { font-size: 1.3rem; margin-top: 2.5rem; border-bottom: 1px solid #999; }
+h1 { font-size: 1.7rem; margin-bottom: .2rem; }
+h2 { font-size: 1.3rem; margin-top: 2.5rem; border-bottom: 1px solid #999; }
 .subtitle { color: #444; } nav ol { columns: 2; font-size: .95rem; } a { color: #0b4f8a; }
 .table { overflow-x: auto; margin: 1rem 0; } table { border-collapse: collapse; font-size: .88rem; }
 caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-th { border-bottom: 1.5px solid #1a1a1a; vertical-align: bottom; } tbody tr { border-bottom: 1px solid #ddd; }
-th.word, td.word { text-align: left; } td.word { white-space: normal; } tr.strong td { font-weight: 700; }
+th { border-bottom: 1.5px solid #1a1a1a; vertical-align: bottom; white-space: normal; } tbody tr { border-bottom: 1px solid #ddd; }
+th.word, td.word { text-align: left; } td.word + td.word { white-space: normal; } tr.strong td { font-weight: 700; }
 code { font: .9em ui-monospace, monospace; background: #f3f3f3; padding: 0 .2em; overflow-wrap: anywhere; }
 figure { margin: 1.2rem 0; } figure svg { max-width: 100%; height: auto; } figcaption { font-size: .9rem; color: #333; }
 @media print {

@@ -197,6 +197,8 @@ def health_figure(trainings: Sequence[Row]) -> str:
         axes.tick_params(labelsize=8)
         low, high = axes.get_ylim()
         axes.set_ylim(min(0, low), high * 1.05 if high > 0 else 1)
+        if key in ("used_paths", "top_size", "dead_nodes"):
+            axes.yaxis.get_major_locator().set_params(integer=True)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=6, fontsize=8.5, frameon=False)
     return _svg(figure)
@@ -256,7 +258,7 @@ def _ticks(axes: Any, values: Sequence[float]) -> None:
     """Name the values themselves on a logarithmic axis, as far as they do not collide."""
     from matplotlib.ticker import NullLocator
 
-    shown = [value for place, value in enumerate(values) if place % (1 + len(values) // 6) == 0]
+    shown = [value for place, value in enumerate(values) if place % (1 + len(values) // 5) == 0]
     axes.set_xticks(shown, [f"{value:,}" for value in shown])
     axes.xaxis.set_minor_locator(NullLocator())
 

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pathdex.baselines.brute_force import BruteForce
 from pathdex.retrieval.recommender import DeepRetrieval
 
 LEVEL = 0.05
 """A corrected p below this is called a difference."""
 EVEN = 0.01
-"""Figures that differ by less than this share of the larger one are called equal in shape."""
+"""Figures that differ by at most this share of the best are called level."""
 Results = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 
 def comparison_findings(results: Results) -> list[str]:
-    """A sentence per method, seen items removed."""
+    """How Deep Retrieval stands to the best other method and to brute force, seen items removed."""
     means = {row["method"]: row["f_measure"] for row in results["comparison"] if row["main"] and row["filter_seen"]}
-    found = []
-    for row in results["significance"]:
-        if row["filter_seen"]:
-            seeds = sum(one * row["difference"] > 0 for one in row["by_seed"])
+    tests = {row["method"]: row for row in results["significance"] if row["filter_seen"]}
+    best = max((name for name in means if name != BruteForce.name), key=lambda name: means[name], default=None)
+    found = [] if best is None else [f"`{best}` has the highest F of all systems: {100 * means[best]:.2f}%."]
+    for name in (DeepRetrieval.name, BruteForce.name):
+        if name in tests:
+            row = tests[name]
             found.append(
-                f"`{row['method']}` {100 * means[row['method']]:.2f} against `{row['against']}` "
-                f"{100 * means[row['against']]:.2f}: {verdict(row)} ({_interval(row)}; the same sign in {seeds} of "
-                f"{len(row['by_seed'])} seeds)"
+                f"`{name}` has {100 * means[name]:.2f}% and `{row['against']}` {100 * means[row['against']]:.2f}%: "
+                f"{verdict(row)} ({_interval(row)})."
             )
+    if DeepRetrieval.name in means and means.get(BruteForce.name):
+        ratio = means[DeepRetrieval.name] / means[BruteForce.name]
+        found.append(f"With its index, Deep Retrieval keeps {ratio:.3f} of the F of brute force.")
     return found
 
 
@@ -56,46 +61,43 @@ def tail_findings(results: Results) -> list[str]:
 def sensitivity_findings(results: Results) -> list[str]:
     """The paper's four shapes, each with the figures behind the answer."""
     study = results["sensitivity"]
+    paths = study["paths_per_item"]
     found = []
-    if study["paths_per_item"][0]["paths_per_item"] == 1:
-        found.append(_worst_first(study["paths_per_item"], "paths_per_item", "J", "J = 1 is worst"))
-    found.append(_rising(study["beam_size"]))
-    found.append(_best_inside(study["penalty"]))
-    found.append(_less_depth(study["depth"]))
-    return [one for one in found if one]
+    if paths[0]["paths_per_item"] == 1:
+        worst = all(paths[0]["f_measure"] < row["f_measure"] for row in paths[1:])
+        found.append(_shape("J = 1 is worst", worst, paths, lambda row: f"J = {row['paths_per_item']}"))
+    beams = study["beam_size"]
+    found.append(_shape("A larger B is better", _rises(beams), beams, lambda row: f"B = {row['beam']}"))
+    penalties = study["penalty"]
+    ends = max(penalties[0]["f_measure"], penalties[-1]["f_measure"])
+    inside = any(row["f_measure"] > ends for row in penalties[1:-1])
+    found.append(_shape("alpha has a best range", inside, penalties, lambda row: f"{row['penalty']:.2g}"))
+    return [*found, *_less_depth(study["depth"])]
 
 
-def _worst_first(rows: Sequence[Row], key: str, letter: str, claim: str) -> str:
-    lowest = min(rows, key=lambda row: row["f_measure"])
-    figures = ", ".join(f"{letter} = {row[key]}: {_f(row)}" for row in rows)
-    return f"**{claim}**: {_yes(lowest is rows[0])}. F in %: {figures}."
-
-
-def _rising(rows: Sequence[Row]) -> str:
+def _shape(claim: str, holds: bool, rows: Sequence[Row], name: Callable[[Row], str]) -> str:
     values = [row["f_measure"] for row in rows]
+    level = max(values) - min(values) <= EVEN * max(values)
+    answer = "cannot be told, all lie within 1% of the best" if level else _yes(holds)
+    return f"**{claim}**: {answer}. F in %: {', '.join(f'{name(row)}: {_f(row)}' for row in rows)}."
+
+
+def _rises(rows: Sequence[Row]) -> bool:
+    """Whether F never falls by more than `EVEN` of the best behind what a smaller beam had."""
+    values = [float(row["f_measure"]) for row in rows]
     falls = [max(values[: place + 1]) - value for place, value in enumerate(values)]
-    holds = max(falls) <= EVEN * max(values) and values[-1] > values[0]
-    figures = ", ".join(f"B = {row['beam']}: {_f(row)}" for row in rows)
-    return f"**A larger B is better** (falls below 1% of the best count as level): {_yes(holds)}. F in %: {figures}."
+    return max(falls) <= EVEN * max(values) and values[-1] > values[0]
 
 
-def _best_inside(rows: Sequence[Row]) -> str:
-    best = max(range(len(rows)), key=lambda place: rows[place]["f_measure"])
-    figures = ", ".join(f"{row['penalty']:.2g}: {_f(row)}" for row in rows)
-    return f"**alpha has a best range**, neither end is best: {_yes(0 < best < len(rows) - 1)}. F in %: {figures}."
-
-
-def _less_depth(rows: Sequence[Row]) -> str:
+def _less_depth(rows: Sequence[Row]) -> list[str]:
     base = next(row for row in rows if row["base"])
-    less = [row for row in rows if row["depth"] == base["depth"] - 1 and row["nodes"] == base["nodes"]]
-    if not less:
-        return ""
-    row = less[0]
-    return (
+    return [
         f"**Depth {row['depth']} is below depth {base['depth']}** with the same K = {base['nodes']}: "
         f"{_yes(row['f_measure'] < base['f_measure'])}. F in %: {_f(row)} and {_f(base)} "
         f"(p = {row['p_holm']:.4f} by Holm)."
-    )
+        for row in rows
+        if row["depth"] == base["depth"] - 1 and row["nodes"] == base["nodes"]
+    ]
 
 
 def _interval(row: Row) -> str:

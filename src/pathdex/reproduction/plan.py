@@ -17,8 +17,8 @@ T = TypeVar("T")
 NODES_FACTORS = (0.25, 0.5, 2.0)
 PENALTY_FACTORS = (0.01, 0.1, 10.0, 100.0)
 PATHS_PER_ITEM = (1, 2, 3, 4, 5)
-BEAMS = (1, 2, 5, 10, 25, 50, 100, 200)
-BASE = "sensitivity-base"
+BEAMS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200)
+BASE, WIDTHS = "sensitivity-base", "sensitivity-beam"
 
 
 def make_plan(request: Request) -> list[Step]:
@@ -139,6 +139,10 @@ def _time(request: Request, seed: int) -> Step:
 
 def _sensitivity(request: Request) -> list[Step]:
     seed = request.seeds[0]
+    # The paper's settings name B; else it is the beam that finds about ten times n candidates, the paper's regime.
+    own = beam_size(request) if PRESETS[request.preset].model else None
+    beams = sorted({*BEAMS} if own is None else {*BEAMS, own})
+    widths = Step(WIDTHS, "beams", "sensitivity, beam", {"seed": seed, "beams": beams, "own": own})
     changes: dict[str, Mapping[str, Any]] = {BASE: {}}
     for parameter, points in sensitivity_points(request).items():
         for value, step in points:
@@ -150,8 +154,7 @@ def _sensitivity(request: Request) -> list[Step]:
         )
         for step, change in changes.items()
     ]
-    beams = _some([*BEAMS], request.effort.points)
-    return [*steps, Step("sensitivity-beam", "beams", "sensitivity, beam", {"seed": seed, "beams": beams})]
+    return [widths, *steps]
 
 
 def _change(parameter: str, value: Any) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pathdex.baselines.brute_force import BruteForce
 from pathdex.errors import ConfigError, RunError
 from pathdex.reproduction.methods import PROCEDURES, choose_methods, make
 from pathdex.reproduction.presets import FULL, QUICK, Effort, find_preset
@@ -85,6 +88,10 @@ def check_asked(asked: Asked) -> Request:
     if len(set(seeds)) < len(seeds):
         raise ConfigError([f"seeds={','.join(map(str, seeds))}: must differ; a seed twice is one measurement"])
     methods, missing = choose_methods(asked.methods)
+    if BruteForce.name in asked.parameters and DeepRetrieval.name in methods:
+        raise ConfigError(
+            [f"parameters of {BruteForce.name}: it searches the vectors of {DeepRetrieval.name}; set those"]
+        )
     unknown = [name for name in asked.parameters if name not in methods]
     if unknown:
         raise ConfigError([f"parameters of {', '.join(unknown)}: is not among the methods, {', '.join(methods)}"])
@@ -113,6 +120,25 @@ def check_asked(asked: Asked) -> Request:
         device=checked.options.device,
         threads=checked.options.threads,
     )
+
+
+def command_line(asked: Asked, folder: Path) -> str:
+    """The command that asks for the same, with the bare name of the data file."""
+    words = ["pathdex", "reproduce", asked.source.name, "--out", str(folder)]
+    lists = {"methods": asked.methods, "seeds": asked.seeds}
+    given = {**asked.reading, **{"split" if name == "kind" else name: value for name, value in asked.split.items()}}
+    given |= {name: ",".join(map(str, values)) for name, values in lists.items() if values}
+    given |= {"preset": asked.preset, "n": asked.n, "device": asked.device, "threads": asked.threads}
+    for name, value in given.items():
+        if value is not None:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    words += ["--quick"] if asked.quick else []
+    words += [] if asked.tune else ["--no-tune"]
+    words += [] if asked.sensitivity else ["--no-sensitivity"]
+    for method, values in asked.parameters.items():
+        for name, value in values.items():
+            words += ["--set", f"{method}.{name}={json.dumps(value)}"]
+    return shlex.join(words)
 
 
 def check_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from pathdex.baselines.brute_force import BruteForce
 from pathdex.reproduction.plan import (
     BASE,
-    beam_size,
+    WIDTHS,
     options_of,
     sensitivity_points,
     swept,
@@ -189,25 +189,23 @@ class _Collector:
         return found
 
     def sensitivity(self) -> dict[str, list[Row]]:
-        """Figures of Deep Retrieval as one hyper-parameter changes, each tested against the value of the comparison."""
-        users = [self.users[0]]
+        """Figures of Deep Retrieval as one hyper-parameter changes, each tested against the value that else stays."""
         found: dict[str, list[Row]] = {}
-        base = self.store.result(BASE)
         for parameter, points in sensitivity_points(self.request).items():
             rows = [{**self.store.result(step), "base": step == BASE} for _, step in points]
             found[parameter] = sorted(rows, key=_place(parameter))
-        usual = beam_size(self.request)
-        beams = self.store.result("sensitivity-beam")["points"]
-        found["beam_size"] = [{**point, "base": point["beam"] == usual} for point in beams]
-        for parameter, rows in found.items():
-            own = next((row for row in rows if row["base"]), base)["f_measure_by_user"]
-            tests = [paired_test([row["f_measure_by_user"]], [own], users) for row in rows]
-            corrected = holm([test.p for test in tests])
-            for row, test, p in zip(rows, tests, corrected, strict=True):
-                row |= {"difference": test.difference, "low": test.low, "high": test.high, "p_holm": p}
-                del row["f_measure_by_user"]
-            found[parameter] = rows
-        return found
+        beams = self.store.result(WIDTHS)
+        found["beam_size"] = [{**point, "base": point["beam"] == beams["beam"]} for point in beams["points"]]
+        for rows in found.values():
+            base = next(row["f_measure_by_user"] for row in rows if row["base"])
+            others = [row for row in rows if not row["base"]]
+            tests = [paired_test([row["f_measure_by_user"]], [base], self.users[:1]) for row in others]
+            for row, test, p in zip(others, tests, holm([test.p for test in tests]), strict=True):
+                row |= {"difference": test.difference, "low": test.low, "high": test.high, "p": test.p, "p_holm": p}
+        return {
+            parameter: [{key: value for key, value in row.items() if key != "f_measure_by_user"} for row in rows]
+            for parameter, rows in found.items()
+        }
 
     def popularity(self) -> Row:
         """Deciles, long tail, coverage and novelty of each method, beside what the users took."""

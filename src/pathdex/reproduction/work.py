@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from pathdex.errors import IndexHealthWarning
 from pathdex.evaluation import metrics
 from pathdex.evaluation.decomposition import decompose
 from pathdex.evaluation.protocol import Method, Result, evaluate, rank_in_batches
+from pathdex.reproduction.plan import WIDTHS
 from pathdex.reproduction.popularity import HEAD, decile_shares, novelty, popularity_deciles, tail_shares
 from pathdex.reproduction.steps import Store, Work
 from pathdex.reproduction.timing import time_methods
@@ -143,23 +145,26 @@ class Works:
             # Shapes that make a bad index are part of the study.
             warnings.simplefilter("ignore", IndexHealthWarning)
             model.fit(train, progress=False, listener=self.workshop.listener(), encoder_of=shared)
-        health = model.health()
+        health, beam = model.health(), self.workshop.store.result(WIDTHS)["beam"]
         return {
             "nodes": model.num_nodes,
             "depth": config.depth,
             "paths_per_item": config.paths_per_item,
-            "beam": config.beam_size,
             "penalty": config.penalty,
             "used_paths": health.used_paths,
             "item_mean_size": health.item_mean_size,
             "top_size": health.top_size,
-            **self._widths(model, [config.beam_size], seed)[0],
+            **self._widths(model, [beam], seed)[0],
         }
 
-    def beams(self, seed: int, beams: Sequence[int]) -> dict[str, Any]:
-        """The comparison's Deep Retrieval with other beams."""
+    def beams(self, seed: int, beams: Sequence[int], own: int | None) -> dict[str, Any]:
+        """The comparison's Deep Retrieval with every beam, and the beam for the study of the other hyper-parameters:
+        `own`, or the one whose number of candidates is nearest to ten times n."""
         model = with_index(self.workshop.model(DeepRetrieval.name, seed))
-        return {"points": self._widths(model, beams, seed)}
+        points = self._widths(model, beams, seed)
+        wanted = 10 * self.request.n
+        nearest = min(points, key=lambda point: abs(math.log(max(point["candidates"], 1) / wanted)))
+        return {"points": points, "beam": own or nearest["beam"]}
 
     def _widths(self, model: DeepRetrieval, beams: Sequence[int], seed: int) -> list[dict[str, Any]]:
         """Figures with each beam, and beside them those of an equal budget of ten times n; F also by user."""

@@ -4,67 +4,82 @@ from __future__ import annotations
 
 from pathdex.reproduction import figures
 from pathdex.reproduction.document import Figure, Points, Table, Text
-from pathdex.reproduction.findings import comparison_findings
-from pathdex.reproduction.report.wording import Part, Results, Row, asked_with, listed, percent, share
+from pathdex.reproduction.findings import comparison_findings, verdict
+from pathdex.reproduction.report.wording import Part, Results, asked_with, listed, percent, share
+from pathdex.reproduction.statistics import RESAMPLES
 from pathdex.retrieval.recommender import DeepRetrieval
+
+WORDS = {True: "seen items removed", False: "seen items kept"}
 
 
 def comparison_parts(results: Results) -> list[Part]:
-    n, seeds = results["n"], len(results["seeds"])
-    parts: list[Part] = []
-    tests = {(row["method"], row["filter_seen"]): row for row in results["significance"]}
-    for filter_seen, words in ((True, "seen items removed"), (False, "seen items kept")):
-        rows = [row for row in results["comparison"] if row["filter_seen"] is filter_seen]
-        cells = []
-        for row in rows:
-            test = tests.get((row["method"], filter_seen)) if row["main"] else None
-            cells.append(
-                [
-                    row["method"],
-                    asked_with(row["options"]),
-                    f"{row['candidates']:,.0f}",
-                    *(share(row, key) for key in ("precision", "recall", "f_measure")),
-                    *(["", "", ""] if test is None else _test(test)),
-                ]
-            )
-        head = [
-            "method",
-            "asked with",
-            "scored",
-            f"P@{n}",
-            f"R@{n}",
-            f"F@{n}",
-            "against",
-            "difference in F",
-            "p (Holm)",
-        ]
-        spread = f", mean ± standard deviation of {seeds} seeds" if seeds > 1 else ", one seed"
-        strong = [place for place, row in enumerate(rows) if row["method"] == DeepRetrieval.name and row["main"]]
-        parts.append(Table(f"In %, {words}{spread}", head, cells, left=2, strong=strong))
+    n = results["n"]
     main = [row for row in results["comparison"] if row["main"] and row["filter_seen"]]
-    parts.insert(0, Points(comparison_findings(results)))
-    parts.insert(
-        1,
+    parts: list[Part] = [
+        Points(comparison_findings(results)),
         Figure(
             "comparison",
             figures.comparison_figure(main, n),
-            f"F@{n} of each method. Whiskers: standard deviation over the seeds. Hatched: the ceiling of Deep Retrieval's index, not a system.",
+            f"F@{n} of each method. Whiskers: standard deviation over the seeds. Hatched: the ceiling of Deep "
+            "Retrieval's index, not a system.",
         ),
-    )
-    parts.append(
+        *(_accuracy(results, filter_seen) for filter_seen in WORDS),
         Text(
             "Precision, recall and F are taken per user and averaged. `scored` is the number of items that were scored "
-            "per user. Every method is tested against the best of the others, and brute force, which is the ceiling of "
-            "Deep Retrieval's index, against Deep Retrieval. The test is a paired randomisation test on the users' F "
-            "(9,999 sign patterns); a user who was held out in several seeds counts once, with the mean difference; "
-            "p-values are corrected by Holm's method for the number of tests in the table. It speaks about other users; "
-            "the signs of the single seeds tell whether training again would change the verdict."
-        )
-    )
-    parts += _tuning(results)
+            "per user."
+        ),
+        *(_tests(results, filter_seen) for filter_seen in WORDS),
+        Text(
+            "Every method is tested against the best of the others, and brute force, which is the ceiling of Deep "
+            "Retrieval's index, against Deep Retrieval. The test is a paired randomisation test on the users' F "
+            f"({RESAMPLES:,} sign patterns), with an interval by Student's t. A user who was held out in several seeds "
+            "counts once, with the mean difference. Holm's method corrects for the number of tests in the table. The "
+            "test speaks about other users; the differences in the single seeds tell whether training again would "
+            "change the verdict."
+        ),
+        *_tuning(results),
+    ]
     if results["missing"]:
         parts.append(Points([f"`{name}` was left out: {why}" for name, why in results["missing"].items()]))
     return parts
+
+
+def _accuracy(results: Results, filter_seen: bool) -> Table:
+    n, seeds = results["n"], len(results["seeds"])
+    rows = [row for row in results["comparison"] if row["filter_seen"] is filter_seen]
+    cells = [
+        [
+            row["method"],
+            asked_with(row["options"]),
+            f"{row['candidates']:,.0f}",
+            *(share(row, key) for key in ("precision", "recall", "f_measure", "ndcg", "hit_rate")),
+        ]
+        for row in rows
+    ]
+    head = ["method", "asked with", "scored", f"P@{n}", f"R@{n}", f"F@{n}", f"NDCG@{n}", "hit rate"]
+    spread = f"mean ± standard deviation of {seeds} seeds" if seeds > 1 else "one seed"
+    strong = [place for place, row in enumerate(rows) if row["method"] == DeepRetrieval.name and row["main"]]
+    return Table(f"Accuracy in %, {WORDS[filter_seen]}, {spread}", head, cells, left=2, strong=strong)
+
+
+def _tests(results: Results, filter_seen: bool) -> Table:
+    rows = [row for row in results["significance"] if row["filter_seen"] is filter_seen]
+    cells = [
+        [
+            row["method"],
+            row["against"],
+            f"{100 * row['difference']:+.2f}",
+            f"{100 * row['low']:+.2f} to {100 * row['high']:+.2f}",
+            f"{row['p']:.4f}",
+            f"{row['p_holm']:.4f}",
+            ", ".join(f"{100 * one:+.2f}" for one in row["by_seed"]),
+            verdict(row),
+        ]
+        for row in rows
+    ]
+    head = ["method", "against", "difference", "95% interval", "p", "p (Holm)", "by seed", "verdict"]
+    strong = [place for place, row in enumerate(rows) if row["method"] == DeepRetrieval.name]
+    return Table(f"Difference in F in %, {WORDS[filter_seen]}", head, cells, left=2, strong=strong)
 
 
 def _tuning(results: Results) -> list[Part]:
@@ -84,11 +99,3 @@ def _tuning(results: Results) -> list[Part]:
     strong = [place for place, row in enumerate(rows) if row[-1]]
     caption = f"Tuning on the validation users of seed {results['seeds'][0]}, with the same number of trials for each"
     return [Table(caption, ["method", "hyper-parameters", "F in %", "seconds", "chosen"], rows, left=2, strong=strong)]
-
-
-def _test(row: Row) -> list[str]:
-    return [
-        row["against"],
-        f"{100 * row['difference']:+.2f} ({100 * row['low']:+.2f} to {100 * row['high']:+.2f})",
-        f"{row['p_holm']:.4f}",
-    ]

@@ -9,31 +9,20 @@ from typing import Any
 from pathdex.reproduction.document import Points, Table
 from pathdex.reproduction.report.wording import Part, Results, listed
 
+_COUNTS = {
+    "train_users": "training users",
+    "train_interactions": "interactions",
+    "items": "items",
+    "valid_users": "validation users",
+    "test_users": "test users",
+    "truth_items": "items to find",
+}
+
 
 def repeat_parts(results: Results) -> list[Part]:
     found, data = results["provenance"], results["data"]
-    machine = found["machine"]
-    memory = "" if machine["memory"] is None else f", {machine['memory'] / 2**30:.0f} GB of memory"
-    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items() if version)
-    facts = [
-        f"Command: `{found['command']}`" if found["command"] else "Called from Python.",
-        f"Data: `{found['source']}`, {found['checksum']}; read with {_code(found['reading'])}",
-        f"Split: {_code(found['split'])}; seeds {', '.join(map(str, found['seeds']))}; preset `{found['preset']}`",
-        f"Machine: {machine['processor']}, {machine['cores']} cores{memory}, {machine['system']}; device {found['device']}, {found['threads']} threads",
-        f"Versions: {versions}",
-        f"Wall time of all steps: {_duration(found['seconds'])}",
-    ]
-    splits = [
-        [
-            str(one["seed"]),
-            *(
-                f"{one[key]:,}"
-                for key in ("train_users", "train_interactions", "items", "valid_users", "test_users", "truth_items")
-            ),
-        ]
-        for one in data["splits"]
-    ]
-    parameters = [[name, listed(values) or "none"] for name, values in results["hyper_parameters"].items()]
+    splits = [[str(one["seed"]), *(f"{one[key]:,}" for key in _COUNTS)] for one in data["splits"]]
+    parameters = [[name, listed(own) or "none of its own"] for name, own in results["hyper_parameters"].items()]
     steps = [
         [
             one["title"],
@@ -44,17 +33,26 @@ def repeat_parts(results: Results) -> list[Part]:
         for one in found["steps"]
     ]
     return [
-        Points(facts),
-        Table(
-            "Counts",
-            ["seed", "training users", "interactions", "items", "validation users", "test users", "items to find"],
-            splits,
-            left=1,
-        ),
+        Points(_facts(found)),
+        Table("Counts", ["seed", *_COUNTS.values()], splits),
         Table("Hyper-parameters in the comparison", ["method", "values"], parameters, left=2),
-        Table(
-            "Steps: seconds, and the most memory held in MB", ["step", "seconds", "MB", "started (UTC)"], steps, left=1
-        ),
+        Table("Steps: seconds, and the most memory held in MB", ["step", "seconds", "MB", "started (UTC)"], steps),
+    ]
+
+
+def _facts(found: Mapping[str, Any]) -> list[str]:
+    machine = found["machine"]
+    memory = "" if machine["memory"] is None else f", {machine['memory'] / 2**30:.0f} GB of memory"
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items() if version)
+    seeds = ", ".join(map(str, found["seeds"]))
+    return [
+        f"Command: `{found['command']}`" if found["command"] else "Called from Python.",
+        f"Data: `{found['source']}`, {found['checksum']}; read with {_code(found['reading'])}",
+        f"Split: {_code(found['split'])}; seeds {seeds}; preset `{found['preset']}`",
+        f"Machine: {machine['processor']}, {machine['cores']} cores{memory}, {machine['system']}",
+        f"Run on {found['device']} with {found['threads']} threads",
+        f"Versions: {versions}",
+        f"Wall time of all steps: {_duration(found['seconds'])}",
     ]
 
 
