@@ -38,9 +38,16 @@ class Worker(uvicorn.Server):
     """uvicorn with an application of ours. It ends with code 0 when it is told to stop, and watches its connections."""
 
     def __init__(
-        self, options: ServerOptions, metrics: Metrics | None = None, ready: Callable[[Served], None] | None = None
+        self,
+        options: ServerOptions,
+        metrics: Metrics | None = None,
+        ready: Callable[[Served], None] | None = None,
+        *,
+        accepts_at_once: bool = True,
     ) -> None:
-        self.options, self.ready = options, ready
+        """`accepts_at_once`: say on /health that the model is being loaded. One of several workers should not, but wait
+        for its model before it takes connections: the others can answer what it cannot yet."""
+        self.options, self.ready, self.accepts_at_once = options, ready, accepts_at_once
         self.metrics = Metrics() if metrics is None else metrics
         self.live = Live(Source.of(options), self.metrics, options.watch)
         store = None if options.user_store is None else open_store(options.user_store, options.limits.max_history)
@@ -103,6 +110,8 @@ class Worker(uvicorn.Server):
     async def _start(self) -> None:
         self.metrics.add("pathdex_worker_starts_total")
         self._loading = asyncio.create_task(self._load())
+        if not self.accepts_at_once:
+            await self._loading
 
     async def _load(self) -> None:
         try:
@@ -152,7 +161,8 @@ def main() -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     try:
         metrics = Metrics(Path(given["metrics"]), given["slot"])
-        Worker(ServerOptions.from_dict(given["options"]), metrics, _tell_parent).serve_on(listening)
+        options = ServerOptions.from_dict(given["options"])
+        Worker(options, metrics, _tell_parent, accepts_at_once=False).serve_on(listening)
     except PathdexError as error:
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(1)
