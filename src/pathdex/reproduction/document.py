@@ -144,14 +144,15 @@ h2 { font-size: 1.3rem; margin-top: 2.5rem; border-bottom: 1px solid #999; }
 .table { overflow-x: auto; margin: 1rem 0; } table { border-collapse: collapse; font-size: .88rem; }
 caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-th { border-bottom: 1.5px solid #1a1a1a; vertical-align: bottom; white-space: normal; } tbody tr { border-bottom: 1px solid #ddd; }
+th { border-bottom: 1.5px solid #1a1a1a; vertical-align: bottom; white-space: normal; }
+tbody tr { border-bottom: 1px solid #ddd; }
 th.word, td.word { text-align: left; } td.word + td.word { white-space: normal; } tr.strong td { font-weight: 700; }
 code { font: .9em ui-monospace, monospace; background: #f3f3f3; padding: 0 .2em; overflow-wrap: anywhere; }
 figure { margin: 1.2rem 0; } figure svg { max-width: 100%; height: auto; } figcaption { font-size: .9rem; color: #333; }
 @media print {
   body { font-size: 10pt; max-width: none; margin: 0; } nav { display: none; } a { color: inherit; }
-  .table { overflow: visible; } table { font-size: 7.5pt; } td.word { overflow-wrap: anywhere; }
-  th, td { padding: .1rem .3rem; white-space: normal; }
+  .table { overflow: visible; } table { font-size: 7.5pt; } td.word + td.word { overflow-wrap: anywhere; }
+  th, td { padding: .1rem .3rem; }
   figure, tr { break-inside: avoid; } h2 { break-after: avoid; }
   code { background: none; }
 }
