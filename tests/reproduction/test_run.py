@@ -11,6 +11,7 @@ import pytest
 
 from pathdex.data import generate
 from pathdex.errors import DataError, MissingExtraError, RunError
+from pathdex.reproduction.methods import PROCEDURES
 from pathdex.reproduction.plan import make_plan
 from pathdex.reproduction.request import Asked, check_asked
 from pathdex.reproduction.run import Report, reproduce
@@ -150,6 +151,23 @@ def test_an_interrupted_run_goes_on_without_redoing(short: Asked, tmp_path: Path
     reproduce(check_asked(added), tmp_path / "report", watcher=more)
     # Times compare only within one run, so they are taken again.
     assert more.done == ["fit-popularity-seed0", "time-seed0"]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_tuning_tries_every_value_and_fits_the_chosen_one_once(short: Asked, tmp_path: Path) -> None:
+    asked = replace(short, methods=["item-cf"], parameters={}, seeds=[0, 1], quick=False)
+    found = reproduce(check_asked(asked), tmp_path / "report").results
+    trials = found["tuning"]["item-cf"]
+    assert [trial["parameters"] for trial in trials] == [{}, *PROCEDURES["item-cf"].trials]
+    best = next(trial for trial in trials if trial["chosen"])
+    assert best["f_measure"] == max(trial["f_measure"] for trial in trials)
+    assert found["hyper_parameters"]["item-cf"].items() >= best["parameters"].items()
+    seconds = [row["fit_seconds"] for row in found["results"] if row["seed"] == 0]
+    assert seconds == [best["fit_seconds"]] * 2
+    assert sorted(file.name for file in (tmp_path / "report" / "models").iterdir()) == [
+        "item-cf-seed0",
+        "item-cf-seed1",
+    ]
 
 
 def test_a_changed_request_is_refused(asked: Asked, report: Report) -> None:

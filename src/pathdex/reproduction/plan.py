@@ -106,7 +106,13 @@ def _trials(request: Request, name: str) -> list[Step]:
             step,
             "tune",
             f"tune {name}, trial {number + 1}",
-            {"method": name, "parameters": {**trial, **fixed}, "seed": request.seeds[0], "options": option},
+            {
+                "trial": step,
+                "method": name,
+                "parameters": {**trial, **fixed},
+                "seed": request.seeds[0],
+                "options": option,
+            },
         )
         for number, (step, trial) in enumerate(zip(trial_names(name), [{}, *PROCEDURES[name].trials], strict=True))
     ]

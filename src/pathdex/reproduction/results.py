@@ -18,7 +18,7 @@ from pathdex.reproduction.provenance import provenance
 from pathdex.reproduction.request import Request
 from pathdex.reproduction.statistics import holm, paired_test, spread
 from pathdex.reproduction.steps import Step, Store
-from pathdex.reproduction.work import chosen_values
+from pathdex.reproduction.work import chosen_trial
 from pathdex.retrieval.recommender import DeepRetrieval
 
 SCHEMA = 1
@@ -147,14 +147,14 @@ class _Collector:
         """Every trial of every method that was tuned."""
         found = {}
         for name in self.request.tuned:
-            best = chosen_values(self.store, trial_names(name))
+            best = chosen_trial(self.store, trial_names(name))["step"]
             records = [self.store.record(step) for step in trial_names(name)]
             found[name] = [
                 {
                     "parameters": record["inputs"]["parameters"],
                     **record["result"]["figures"],
                     "fit_seconds": record["result"]["fit_seconds"],
-                    "chosen": record["inputs"]["parameters"] == best,
+                    "chosen": record["step"] == best,
                 }
                 for record in records
             ]

@@ -57,18 +57,22 @@ class Works:
             "truth_novelty": novelty(split.test.truth.values, counts),
         }
 
-    def tune(self, method: str, parameters: Options, seed: int, options: Options) -> dict[str, Any]:
+    def tune(self, trial: str, method: str, parameters: Options, seed: int, options: Options) -> dict[str, Any]:
         """Fit with some hyper-parameters and ask the validation users, seen items removed."""
         model, fitted = self.workshop.fit(method, parameters, seed)
-        queries = self.workshop.split(seed).valid
-        return {"fit_seconds": fitted["fit_seconds"], "figures": self._means(model, queries, options)}
+        self.workshop.keep_trial(trial, model)
+        return {**fitted, "figures": self._means(model, self.workshop.split(seed).valid, options)}
 
     def fit(
         self, method: str, parameters: Options, seed: int, options: Sequence[Options], tuned: Sequence[str]
     ) -> dict[str, Any]:
-        """Fit with the chosen hyper-parameters, keep the model, and ask the test users in every way."""
-        parameters = {**parameters, **chosen_values(self.workshop.store, tuned)}
-        model, fitted = self.workshop.fit(method, parameters, seed)
+        """Fit with the chosen hyper-parameters, keep the model, and ask the test users in every way.
+
+        The chosen trial was fitted with the first seed, so it is not fitted again.
+        """
+        model, fitted = self._chosen_trial(tuned, seed) or self.workshop.fit(
+            method, {**parameters, **chosen_values(self.workshop.store, tuned)}, seed
+        )
         self.workshop.keep(method, seed, model)
         split = self.workshop.split(seed)
         methods = [Method(method, model, one) for one in options]
@@ -80,12 +84,14 @@ class Works:
             batch=BATCH,
             progress=lambda _, done, total: self.workshop.watcher.advanced("answering", done, total),
         )
+        popularity = self._popularity(model, options[0], seed)
+        self.workshop.forget_trials(tuned)
         return {
             **fitted,
             "parameters": hyper_parameters(model),
             "rows": [_row(result) for result in found.results],
             "f_measure_by_user": [result.per_user["f_measure"].tolist() for result in found.results],
-            "popularity": self._popularity(model, options[0], seed),
+            "popularity": popularity,
             "health": model.health().to_dict() if isinstance(model, DeepRetrieval) else None,
         }
 
@@ -166,6 +172,14 @@ class Works:
         nearest = min(points, key=lambda point: abs(math.log(max(point["candidates"], 1) / wanted)))
         return {"points": points, "beam": own or nearest["beam"]}
 
+    def _chosen_trial(self, trials: Sequence[str], seed: int) -> tuple[Recommender, dict[str, Any]] | None:
+        """The model of the best trial, if it had this seed and is still there."""
+        if not trials:
+            return None
+        best = chosen_trial(self.workshop.store, trials)
+        model = self.workshop.take_trial(best["step"]) if best["inputs"]["seed"] == seed else None
+        return None if model is None else (model, {key: best["result"][key] for key in ("fit_seconds", "records")})
+
     def _widths(self, model: DeepRetrieval, beams: Sequence[int], seed: int) -> list[dict[str, Any]]:
         """Figures with each beam, and beside them those of an equal budget of ten times n; F also by user."""
         queries = self.workshop.split(seed).test
@@ -211,13 +225,14 @@ class Works:
         }
 
 
+def chosen_trial(store: Store, trials: Sequence[str]) -> dict[str, Any]:
+    """The record of the trial with the highest F on the validation users; the first of equals."""
+    return max(map(store.record, trials), key=lambda record: record["result"]["figures"]["f_measure"])
+
+
 def chosen_values(store: Store, trials: Sequence[str]) -> dict[str, Any]:
-    """The hyper-parameters of the trial with the highest F on the validation users; the first of equals."""
-    if not trials:
-        return {}
-    records = [store.record(name) for name in trials]
-    best = max(records, key=lambda record: record["result"]["figures"]["f_measure"])
-    values: dict[str, Any] = best["inputs"]["parameters"]
+    """The hyper-parameters of the chosen trial; none where nothing was tuned."""
+    values: dict[str, Any] = chosen_trial(store, trials)["inputs"]["parameters"] if trials else {}
     return values
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,22 @@ class Workshop:
         if self._is_shared(name):
             return BruteForce(self.model(DeepRetrieval.name, seed))  # type: ignore[arg-type]
         return load(self._place(name, seed))
+
+    def keep_trial(self, trial: str, model: Recommender) -> None:
+        """Save a model that was tuned, in case that it is chosen."""
+        model.save(self._trial(trial), overwrite=True)
+
+    def take_trial(self, trial: str) -> Recommender | None:
+        """The model that `keep_trial` saved; None where somebody has removed it."""
+        return load(self._trial(trial)) if self._trial(trial).exists() else None
+
+    def forget_trials(self, trials: Sequence[str]) -> None:
+        """Remove the models of trials that are over."""
+        for trial in trials:
+            shutil.rmtree(self._trial(trial), ignore_errors=True)
+
+    def _trial(self, trial: str) -> Path:
+        return self.store.models / trial
 
     def _is_shared(self, name: str) -> bool:
         return name == BruteForce.name and DeepRetrieval.name in self.request.methods
