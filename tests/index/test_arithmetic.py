@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathdex.index.arithmetic import add_product, add_rows, dot, exponentiate, highest, kth_largest, sigmoid
+from pathdex.index.arithmetic import (
+    add_product,
+    add_products,
+    add_rows,
+    dot,
+    exponentiate,
+    highest,
+    kth_largest,
+    sigmoid,
+)
 
 numbers = st.lists(st.floats(-80, 80, width=32), min_size=1, max_size=40)
 
@@ -38,6 +47,11 @@ def test_products_are_those_of_numpy(inputs: int) -> None:
     result = np.ones(5, np.float32)
     add_product(vector, matrix, result)
     np.testing.assert_allclose(result, 1 + vector @ matrix, rtol=1e-5)
+    for count in (1, 2, 5):
+        vectors = random.normal(size=(count, inputs)).astype(np.float32)
+        results = np.ones((count, 5), np.float32)
+        add_products(vectors, matrix, results)
+        np.testing.assert_allclose(results, 1 + vectors @ matrix, rtol=1e-4, atol=1e-6)
     rows = random.integers(0, inputs, 7).astype(np.int32)
     weights = random.normal(size=7).astype(np.float32)
     result = np.zeros(5, np.float32)

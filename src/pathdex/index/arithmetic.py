@@ -30,6 +30,32 @@ def add_product(vector: Floats, matrix: Floats, result: Floats) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=True)
+def add_products(vectors: Floats, matrix: Floats, results: Floats) -> None:
+    """results += vectors @ matrix for several vectors (row, in), two at a time, so that a row of the matrix is read for
+    both."""
+    inputs = vectors.shape[1]
+    whole = inputs // 4 * 4
+    for t in range(0, len(vectors) - 1, 2):
+        first, second = vectors[t], vectors[t + 1]
+        one, two = results[t], results[t + 1]
+        for i in range(0, whole, 4):
+            a, b, c, d = first[i], first[i + 1], first[i + 2], first[i + 3]
+            e, f, g, h = second[i], second[i + 1], second[i + 2], second[i + 3]
+            row_a, row_b, row_c, row_d = matrix[i], matrix[i + 1], matrix[i + 2], matrix[i + 3]
+            for k in range(len(one)):
+                p, q, r, s = row_a[k], row_b[k], row_c[k], row_d[k]
+                one[k] += a * p + b * q + c * r + d * s
+                two[k] += e * p + f * q + g * r + h * s
+        for i in range(whole, inputs):
+            a, e, row_a = first[i], second[i], matrix[i]
+            for k in range(len(one)):
+                one[k] += a * row_a[k]
+                two[k] += e * row_a[k]
+    if len(vectors) % 2:
+        add_product(vectors[len(vectors) - 1], matrix, results[len(vectors) - 1])
+
+
+@njit(cache=True, nogil=True, fastmath=True)
 def add_rows(weights: Floats, rows: NDArray[np.int32], count: int, matrix: Floats, result: Floats) -> None:
     """result += sum_i weights[i] matrix[rows[i]] over the first `count`."""
     whole = count // 4 * 4

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from pathdex.index.arithmetic import Floats, dot, kth_largest
 from pathdex.index.hashing import EMPTY, find_slot, new_table
+from pathdex.index.prefetch import prefetch_row
 from pathdex.retrieval.compiled.search import Places, Trie, beam_search
 from pathdex.retrieval.compiled.structure import StructureWeights
 
 Items = NDArray[np.int64]
 EXCLUDED = -2
+AHEAD = 12
+"""Rows that are asked for before they are needed."""
 
 
 class ItemData(NamedTuple):
@@ -103,6 +106,8 @@ def rerank(
     scores = np.empty(len(items), np.float32)
     # Apart from the selection, so that the rows of several items are on their way from memory at once.
     for i in range(len(items)):
+        if i + AHEAD < len(items):
+            prefetch_row(data.table, items[i + AHEAD])  # type: ignore[call-arg]
         row = data.table[items[i]]
         last = len(row) - 1
         scores[i] = dot(row[last - len(user) : last], user) + row[last] + path_weight * log_probability[i]

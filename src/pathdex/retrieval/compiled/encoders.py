@@ -15,7 +15,8 @@ from numba import njit
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from pathdex.index.arithmetic import Floats, add_product, sigmoid
+from pathdex.index.arithmetic import Floats, add_product, add_products, sigmoid
+from pathdex.index.prefetch import prefetch_row
 from pathdex.retrieval.compiled.attention import AttentionWeights, advance_attention, read_attention
 from pathdex.retrieval.compiled.layout import frozen, linear
 
@@ -134,6 +135,9 @@ def input_vectors(table: Floats, start: Floats, codes: NDArray[np.int64]) -> Flo
     """The vectors (time, dim) by which items are read; code -1 is the start of a history."""
     dim = len(start)
     inputs = np.empty((len(codes), dim), np.float32)
+    for code in codes:
+        if code >= 0:
+            prefetch_row(table, code)  # type: ignore[call-arg]
     for t in range(len(codes)):
         if codes[t] < 0:
             inputs[t] = start
@@ -147,11 +151,12 @@ def input_vectors(table: Floats, start: Floats, codes: NDArray[np.int64]) -> Flo
 def _advance_gru(weights: GRU, state: Floats, inputs: Floats) -> None:
     dim = state.shape[1]
     hidden, total = state[0], state[1]
-    ahead, back = np.empty(3 * dim, np.float32), np.empty(3 * dim, np.float32)
+    every, back = np.empty((len(inputs), 3 * dim), np.float32), np.empty(3 * dim, np.float32)
+    every[:] = weights.input_bias
+    add_products(inputs, weights.inputs, every)
     new, bits = np.empty(dim, np.float32), np.empty(2 * dim, np.int32)
     for t in range(len(inputs)):
-        ahead[:] = weights.input_bias
-        add_product(inputs[t], weights.inputs, ahead)
+        ahead = every[t]
         back[:] = weights.hidden_bias
         add_product(hidden, weights.hidden, back)
         for k in range(2 * dim):

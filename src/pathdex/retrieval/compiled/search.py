@@ -19,6 +19,10 @@ from pathdex.retrieval.compiled.structure import StructureWeights, advance, begi
 
 Places = NDArray[np.int64]
 
+ROOM = 8
+"""Beams' worth of prefixes that are gathered before the best are selected: selecting after every parent costs more than
+its layer."""
+
 
 class Trie(NamedTuple):
     """The prefixes of the paths in use."""
@@ -52,7 +56,8 @@ def beam_search(weights: StructureWeights, trie: Trie, user: Floats, width: int,
     are skipped: this changes nothing and saves most of the layers' arithmetic where p is peaked.
     """
     scratch = new_scratch(weights)
-    room = 2 * width + weights.num_nodes
+    most = ROOM * width
+    room = most + weights.num_nodes
     score, spare = np.empty(room, np.float32), np.empty(room, np.float32)
     child, parent = np.empty(room, np.int64), np.empty(room, np.int64)
     state = begin(weights, user).reshape(1, -1)
@@ -68,7 +73,7 @@ def beam_search(weights: StructureWeights, trie: Trie, user: Floats, width: int,
                 if value > cut:
                     score[size], child[size], parent[size] = value, c, b
                     size += 1
-            if size > 2 * width:
+            if size > most:
                 cut = _keep_best(score, child, parent, spare, size, width)
                 size = width
         if size > width:

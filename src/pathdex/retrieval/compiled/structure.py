@@ -140,7 +140,7 @@ def advance(weights: StructureWeights, state: Floats, layer: int, node: int, scr
     """Write the state after choosing a node to `after`."""
     row = weights.nodes[layer, node]
     if not weights.recurrent:
-        for k in range(len(state)):
+        for k in range((layer + 1) * weights.outputs.shape[1], len(state)):  # The sums of earlier layers are done with.
             after[k] = state[k] + row[k]
         return
     hidden = len(state)
