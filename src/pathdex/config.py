@@ -105,7 +105,7 @@ class Config:
         choices=("item", "streaming"),
     )
     score_beam: int = parameter(25, "width of the beam that collects scores", low=1)
-    score_samples: int = parameter(8, "samples per item whose paths are scored in a round", low=1)
+    score_samples: int = parameter(16, "samples per item whose paths are scored in a round", low=1)
     decay: float = parameter(0.999, "eta, decay of the streaming scores", above=0.0, high=1.0)
     descent_iterations: int = parameter(4, "T, iterations of coordinate descent", low=1)
     path_size: float = parameter(
