@@ -58,16 +58,46 @@ def add_products(vectors: Floats, matrix: Floats, results: Floats) -> None:
 @njit(cache=True, nogil=True, fastmath=True)
 def add_rows(weights: Floats, rows: NDArray[np.int32], count: int, matrix: Floats, result: Floats) -> None:
     """result += sum_i weights[i] matrix[rows[i]] over the first `count`."""
-    whole = count // 4 * 4
-    for i in range(0, whole, 4):
+    whole = count // 8 * 8
+    for i in range(0, whole, 8):
         a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+        e, f, g, h = weights[i + 4], weights[i + 5], weights[i + 6], weights[i + 7]
         row_a, row_b, row_c, row_d = matrix[rows[i]], matrix[rows[i + 1]], matrix[rows[i + 2]], matrix[rows[i + 3]]
+        row_e, row_f, row_g, row_h = matrix[rows[i + 4]], matrix[rows[i + 5]], matrix[rows[i + 6]], matrix[rows[i + 7]]
         for k in range(len(result)):
-            result[k] += a * row_a[k] + b * row_b[k] + c * row_c[k] + d * row_d[k]
+            first = a * row_a[k] + b * row_b[k] + c * row_c[k] + d * row_d[k]
+            result[k] += first + (e * row_e[k] + f * row_f[k] + g * row_g[k] + h * row_h[k])
     for i in range(whole, count):
         a, row_a = weights[i], matrix[rows[i]]
         for k in range(len(result)):
             result[k] += a * row_a[k]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def log_sum_exp(values: Floats, count: int) -> np.float32:
+    """log sum_k exp(values[k]) over the first `count`."""
+    top = highest(values, count)
+    total = np.float32(0.0)
+    for k in range(count):
+        total += _power(values[k] - top)
+    result: np.float32 = top + np.log(total)
+    return result
+
+
+@njit(cache=True, nogil=True, fastmath=True, inline="always")
+def _power(x: np.float32) -> np.float32:
+    """exp(x) as in `exponentiate`, for loops that do not need it in an array."""
+    y = min(max(x * LOG2_E, np.float32(-126.0)), np.float32(126.0))
+    whole = np.floor(y)
+    f = y - whole
+    poly = np.float32(1.89510729e-3)
+    poly = poly * f + np.float32(8.94621467e-3)
+    poly = poly * f + np.float32(5.58632827e-2)
+    poly = poly * f + np.float32(2.4014077e-1)
+    poly = poly * f + np.float32(6.9315462e-1)
+    poly = poly * f + np.float32(9.99999896e-1)
+    result: np.float32 = poly * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return result
 
 
 @njit(cache=True, nogil=True, fastmath=True)

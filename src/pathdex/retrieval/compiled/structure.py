@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pathdex.index.arithmetic import Floats, add_product, add_rows, exponentiate, highest, sigmoid
+from pathdex.index.arithmetic import Floats, add_product, add_rows, log_sum_exp, sigmoid
 from pathdex.index.layers import LANES
 from pathdex.retrieval.compiled.layout import frozen, linear
 
@@ -79,7 +79,6 @@ class Scratch(NamedTuple):
     active: NDArray[np.int32]
     kept: Floats
     bits: NDArray[np.int32]
-    powers: Floats
     logits: Floats
     """(padded node,): where `log_probabilities` leaves its answer."""
     gates: Floats
@@ -89,12 +88,10 @@ class Scratch(NamedTuple):
 @njit(cache=True, nogil=True)
 def new_scratch(weights: StructureWeights) -> Scratch:
     hidden, padded = weights.outputs.shape[1:]
-    size = max(padded, 2 * hidden)
     return Scratch(
         np.empty(hidden, np.int32),
         np.empty(hidden, np.float32),
-        np.empty(size, np.int32),
-        np.empty(padded, np.float32),
+        np.empty(2 * hidden, np.int32),
         np.empty(padded, np.float32),
         np.empty(3 * hidden, np.float32),
         np.empty(3 * hidden, np.float32),
@@ -114,7 +111,7 @@ def log_probabilities(weights: StructureWeights, state: Floats, layer: int, scra
     """Leave the scores of a layer's nodes in `scratch.logits`; log p is the score less the number returned."""
     hidden = weights.outputs.shape[1]
     first = 0 if weights.recurrent else layer * hidden
-    active, kept, logits, powers = scratch.active, scratch.kept, scratch.logits, scratch.powers
+    active, kept, logits = scratch.active, scratch.kept, scratch.logits
     count = 0
     for h in range(hidden):
         value = state[first + h]
@@ -124,15 +121,7 @@ def log_probabilities(weights: StructureWeights, state: Floats, layer: int, scra
     for k in range(len(logits)):
         logits[k] = weights.bias[layer, k]
     add_rows(kept, active, count, weights.outputs[layer], logits)
-    top = highest(logits, weights.num_nodes)
-    for k in range(weights.num_nodes):
-        powers[k] = logits[k] - top
-    exponentiate(powers, weights.num_nodes, scratch.bits)
-    total = np.float32(0.0)
-    for k in range(weights.num_nodes):
-        total += powers[k]
-    norm: np.float32 = top + np.log(total)
-    return norm
+    return log_sum_exp(logits, weights.num_nodes)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
