@@ -66,7 +66,7 @@ class StorageError(PathdexError, OSError):
 
 
 class ServerError(PathdexError, ConnectionError):
-    """A server cannot be reached, refuses its client, or has no answer now. `status` is that of HTTP, if there is one."""
+    """A server cannot be reached, refuses its client, or has no answer now. `status` is that of HTTP, if any."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
