@@ -40,8 +40,11 @@ def test_the_long_tail() -> None:
 
 
 def study(paths: list[float], beams: list[float], penalties: list[float], depths: list[float]) -> dict[str, Any]:
+    """F at an equal budget is 0.5 for all."""
+
     def rows(key: str, values: list[float], start: int = 1) -> list[dict[str, Any]]:
-        return [{key: place + start, "f_measure": value} for place, value in enumerate(values)]
+        budget = {"f_measure": 0.5}
+        return [{key: place + start, "f_measure": value, "at_budget": budget} for place, value in enumerate(values)]
 
     layers = [{**row, "nodes": 9, "base": row["depth"] == 3, "p_holm": 0.5} for row in rows("depth", depths, 2)]
     return {
@@ -55,18 +58,33 @@ def study(paths: list[float], beams: list[float], penalties: list[float], depths
 
 
 def answers(found: list[str]) -> list[str]:
-    return [one.split(": ")[1].split(". F in")[0] for one in found]
+    """What is said of the beam B."""
+    return [one.split(": ", 1)[1].removeprefix("with the beam B ").split(" (F in")[0] for one in found]
 
 
 def test_the_shapes_of_the_paper() -> None:
-    found = sensitivity_findings(study([0.1, 0.2, 0.2], [0.1, 0.3, 0.299], [0.1, 0.3, 0.2], [0.1, 0.2, 0.2]))
-    assert answers(found) == ["holds here"] * 4
-    assert found[0] == "**J = 1 is worst**: holds here. F in %: J = 1: 10.00, J = 2: 20.00, J = 3: 20.00."
-    assert found[3].startswith("**Depth 2 is below depth 3** with the same K = 9: holds here. F in %: 10.00 and 20.00")
+    found = sensitivity_findings(study([0.1, 0.2, 0.2], [0.1, 0.3, 0.29], [0.1, 0.3, 0.2], [0.1, 0.2, 0.2]))
+    assert answers(found) == ["it holds"] * 4
+    assert found[0] == (
+        "**J = 1 is worst**: with the beam B it holds (F in %: J = 1: 10.00, J = 2: 20.00, J = 3: 20.00); at an equal "
+        "budget it cannot be told, all lie within 1% of the best (F in %: J = 1: 50.00, J = 2: 50.00, J = 3: 50.00)."
+    )
+    assert "with the same K = 9: with the beam B it holds (F in %: 10.00 and 20.00, p = 0.5000 by Holm)" in found[3]
+    assert "at an equal budget it does not hold (F in %: 50.00 and 50.00)" in found[3]
 
 
 def test_shapes_that_do_not_hold_or_cannot_be_told() -> None:
-    found = sensitivity_findings(study([0.2, 0.1], [0.1, 0.3, 0.2], [0.3, 0.2, 0.1], [0.3, 0.2]))
-    assert answers(found) == ["does not hold here"] * 4
-    level = sensitivity_findings(study([0.2, 0.2001], [0.3, 0.3], [0.3, 0.3001, 0.3], [0.1, 0.2]))
-    assert answers(level)[:3] == ["cannot be told, all lie within 1% of the best"] * 3
+    found = sensitivity_findings(study([0.2, 0.1], [0.3, 0.2], [0.3, 0.2, 0.1], [0.3, 0.2]))
+    assert answers(found) == ["it does not hold"] * 4
+    level = sensitivity_findings(study([0.2, 0.2001], [0.3, 0.4], [0.3, 0.3001, 0.3], [0.1, 0.2]))
+    unclear = "it cannot be told, all lie within 1% of the best"
+    assert [answers(level)[place] for place in (0, 2)] == [unclear, unclear]
+
+
+def test_a_wider_beam_that_is_surely_worse_breaks_the_claim() -> None:
+    results = study([0.1, 0.2], [0.1, 0.4, 0.3], [0.1, 0.3, 0.2], [0.1, 0.2])
+    results["sensitivity"]["beam_size"][2]["p_fall"] = 0.01
+    assert sensitivity_findings(results)[1] == (
+        "**A larger B is better**, or at least not worse: it does not hold (F in %: B = 1: 10.00, B = 2: 40.00, "
+        "B = 3: 30.00; significantly below the best: B = 3)."
+    )

@@ -37,7 +37,7 @@ def test_searches_are_asked_for_ten_times_n_candidates() -> None:
 
 
 def test_the_curves() -> None:
-    assert PROCEDURES["tdm"].swept(10) == [{"beam": beam} for beam in (5, 10, 20, 50, 100, 200)]
+    assert PROCEDURES["tdm"].swept(10) == [{"beam": beam} for beam in (10, 20, 50, 100, 200, 400)]
     assert PROCEDURES["deep-retrieval"].swept(10)[:3] == [{"beam": 1}, {"beam": 2}, {"beam": 5}]
     assert PROCEDURES["popularity"].swept(10) == []
 

@@ -59,42 +59,64 @@ def tail_findings(results: Results) -> list[str]:
 
 
 def sensitivity_findings(results: Results) -> list[str]:
-    """The paper's four shapes, each with the figures behind the answer."""
+    """The paper's four shapes with the beam B, and at an equal budget, each with the figures behind the answer."""
     study = results["sensitivity"]
-    paths = study["paths_per_item"]
     found = []
-    if paths[0]["paths_per_item"] == 1:
-        worst = all(paths[0]["f_measure"] < row["f_measure"] for row in paths[1:])
-        found.append(_shape("J = 1 is worst", worst, paths, lambda row: f"J = {row['paths_per_item']}"))
-    beams = study["beam_size"]
-    found.append(_shape("A larger B is better", _rises(beams), beams, lambda row: f"B = {row['beam']}"))
-    penalties = study["penalty"]
-    ends = max(penalties[0]["f_measure"], penalties[-1]["f_measure"])
-    inside = any(row["f_measure"] > ends for row in penalties[1:-1])
-    found.append(_shape("alpha has a best range", inside, penalties, lambda row: f"{row['penalty']:.2g}"))
+    if study["paths_per_item"][0]["paths_per_item"] == 1:
+        found.append(
+            _shape("J = 1 is worst", study["paths_per_item"], lambda row: f"J = {row['paths_per_item']}", _first_worst)
+        )
+    found.append(_rising(study["beam_size"]))
+    found.append(_shape("alpha has a best range", study["penalty"], lambda row: f"{row['penalty']:.2g}", _best_inside))
     return [*found, *_less_depth(study["depth"])]
 
 
-def _shape(claim: str, holds: bool, rows: Sequence[Row], name: Callable[[Row], str]) -> str:
+def _shape(
+    claim: str, rows: Sequence[Row], name: Callable[[Row], str], holds: Callable[[Sequence[float]], bool]
+) -> str:
+    values, equal = [row["f_measure"] for row in rows], [row["at_budget"]["f_measure"] for row in rows]
+    names = [name(row) for row in rows]
+    return (
+        f"**{claim}**: with the beam B {_answer(values, holds)} ({_listed(names, values)}); at an equal budget "
+        f"{_answer(equal, holds)} ({_listed(names, equal)})."
+    )
+
+
+def _first_worst(values: Sequence[float]) -> bool:
+    return values[0] < min(values[1:])
+
+
+def _best_inside(values: Sequence[float]) -> bool:
+    return max(values[1:-1], default=0.0) > max(values[0], values[-1])
+
+
+def _answer(values: Sequence[float], holds: Callable[[Sequence[float]], bool]) -> str:
+    if max(values) - min(values) <= EVEN * max(values):
+        return "it cannot be told, all lie within 1% of the best"
+    return _yes(holds(values))
+
+
+def _rising(rows: Sequence[Row]) -> str:
+    """F rises from the narrowest to the widest beam, and no beam is significantly below a narrower one."""
     values = [row["f_measure"] for row in rows]
-    level = max(values) - min(values) <= EVEN * max(values)
-    answer = "cannot be told, all lie within 1% of the best" if level else _yes(holds)
-    return f"**{claim}**: {answer}. F in %: {', '.join(f'{name(row)}: {_f(row)}' for row in rows)}."
+    falls = [row["beam"] for row in rows if row.get("p_fall", 1.0) < LEVEL]
+    below = f"; significantly below the best: B = {', '.join(map(str, falls))}" if falls else ""
+    names = [f"B = {row['beam']}" for row in rows]
+    holds = values[-1] > values[0] and not falls
+    return f"**A larger B is better**, or at least not worse: {_yes(holds)} ({_listed(names, values)}{below})."
 
 
-def _rises(rows: Sequence[Row]) -> bool:
-    """Whether F never falls by more than `EVEN` of the best behind what a smaller beam had."""
-    values = [float(row["f_measure"]) for row in rows]
-    falls = [max(values[: place + 1]) - value for place, value in enumerate(values)]
-    return max(falls) <= EVEN * max(values) and values[-1] > values[0]
+def _listed(names: Sequence[str], values: Sequence[float]) -> str:
+    return "F in %: " + ", ".join(f"{name}: {100 * value:.2f}" for name, value in zip(names, values, strict=True))
 
 
 def _less_depth(rows: Sequence[Row]) -> list[str]:
     base = next(row for row in rows if row["base"])
     return [
-        f"**Depth {row['depth']} is below depth {base['depth']}** with the same K = {base['nodes']}: "
-        f"{_yes(row['f_measure'] < base['f_measure'])}. F in %: {_f(row)} and {_f(base)} "
-        f"(p = {row['p_holm']:.4f} by Holm)."
+        f"**Depth {row['depth']} is below depth {base['depth']}** with the same K = {base['nodes']}: with the beam B "
+        f"{_yes(row['f_measure'] < base['f_measure'])} (F in %: {_f(row)} and {_f(base)}, p = {row['p_holm']:.4f} by "
+        f"Holm); at an equal budget {_yes(row['at_budget']['f_measure'] < base['at_budget']['f_measure'])} (F in %: "
+        f"{_f(row['at_budget'])} and {_f(base['at_budget'])})."
         for row in rows
         if row["depth"] == base["depth"] - 1 and row["nodes"] == base["nodes"]
     ]
@@ -116,4 +138,4 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _yes(holds: bool) -> str:
-    return "holds here" if holds else "does not hold here"
+    return "it holds" if holds else "it does not hold"

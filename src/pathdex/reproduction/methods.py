@@ -51,7 +51,7 @@ _TREE: dict[str, Any] = {
     "width": "beam",
     # A beam of 5 n scores 10 n leaves, as many as Deep Retrieval's candidates.
     "budget": 5,
-    "sweep": (0.5, 1, 2, 5, 10, 20),
+    "sweep": (1, 2, 5, 10, 20, 40),
 }
 
 PROCEDURES = {
@@ -71,7 +71,7 @@ PROCEDURES = {
             {"epochs": 2},
             "ef_search",
             10,
-            (1, 2, 5, 10, 20, 50),
+            (2, 5, 10, 20, 50, 100),
         ),
         Procedure("tdm", quick={"epochs": 1}, **_TREE),
         Procedure("jtm", quick={"epochs": 1, "assignments": 1}, **_TREE),

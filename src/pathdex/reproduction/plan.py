@@ -41,7 +41,7 @@ def make_plan(request: Request) -> list[Step]:
     for name in request.methods:
         if PROCEDURES[name].sweep:
             inputs = {"method": name, "seed": first, "options": swept(request, name)}
-            steps.append(Step(f"curve-{name}", "curve", f"accuracy along the width of {name}", inputs))
+            steps.append(Step(f"curve-{name}", "curve", f"accuracy along the width of {name}", inputs, again=True))
     steps += [_time(request, seed) for seed in request.seeds]
     return steps + (_sensitivity(request) if request.sensitivity else [])
 

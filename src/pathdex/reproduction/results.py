@@ -202,10 +202,19 @@ class _Collector:
             tests = [paired_test([row["f_measure_by_user"]], [base], self.users[:1]) for row in others]
             for row, test, p in zip(others, tests, holm([test.p for test in tests]), strict=True):
                 row |= {"difference": test.difference, "low": test.low, "high": test.high, "p": test.p, "p_holm": p}
+        self._test_falls(found["beam_size"])
         return {
             parameter: [{key: value for key, value in row.items() if key != "f_measure_by_user"} for row in rows]
             for parameter, rows in found.items()
         }
+
+    def _test_falls(self, rows: list[Row]) -> None:
+        """Test every beam wider than the best one against it: does more width cost accuracy?"""
+        best = max(range(len(rows)), key=lambda place: float(rows[place]["f_measure"]))
+        top, wider = rows[best]["f_measure_by_user"], rows[best + 1 :]
+        tests = [paired_test([row["f_measure_by_user"]], [top], self.users[:1]) for row in wider]
+        for row, p in zip(wider, holm([test.p for test in tests]), strict=True):
+            row["p_fall"] = p
 
     def popularity(self) -> Row:
         """Deciles, long tail, coverage and novelty of each method, beside what the users took."""
