@@ -26,6 +26,7 @@ def main(arguments: list[str]) -> None:
         raise SystemExit(f"{chosen!r} is no benchmark; choose one of {', '.join([*NAMES, *GROUPS])}")
     # Threads that wait for work by spinning make figures on a shared machine worthless.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     names = TRAINING if chosen is None else GROUPS.get(chosen, [chosen])
     for name in names:
         print(f"== {name}", flush=True)
