@@ -71,9 +71,9 @@ app.command("doctor")(command(doctor.doctor))
 
 def main() -> None:
     """The entry point."""
-    # Threads that spin while they wait make training several times slower where the cores are shared; threads that sleep
-    # at once make it twice as slow where they are not. So they spin for some microseconds. Torch reads this when it is
-    # imported, which the commands do later.
+    # Threads that spin while they wait make training several times slower where the cores are shared; threads that
+    # sleep at once make it twice as slow where they are not. So they spin for some microseconds. Torch reads this when
+    # it is imported, which the commands do later.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     app()
