@@ -19,7 +19,8 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.index.postings import Postings
 from pathdex.model.network import ITEM_ROWS, Network
-from pathdex.retrieval.recommender import DeepRetrieval, Learned
+from pathdex.retrieval.learned import Learned
+from pathdex.retrieval.recommender import DeepRetrieval
 
 ROW_BLOCK = 1 << 18
 Codes = NDArray[np.int64]

@@ -10,7 +10,8 @@ from pathdex.data.vocabulary import Vocabulary
 from pathdex.index.postings import Postings
 from pathdex.index.start import random_paths
 from pathdex.model.network import ITEM_ROWS, Network
-from pathdex.retrieval.recommender import DeepRetrieval, Learned
+from pathdex.retrieval.learned import Learned
+from pathdex.retrieval.recommender import DeepRetrieval
 
 SMALL: dict[str, Any] = {
     "num_nodes": 4,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,8 @@ from pathdex.retrieval.contract import (
     check_n,
 )
 from pathdex.retrieval.explain import Explanation, WhyNot, explain, why_not
-from pathdex.retrieval.retriever import Floats, Retriever, UserState
+from pathdex.retrieval.learned import Learned
+from pathdex.retrieval.retriever import Retriever, UserState
 from pathdex.retrieval.similar import similar_items
 
 if TYPE_CHECKING:
@@ -47,44 +47,6 @@ if TYPE_CHECKING:
 CORES = os.cpu_count() or 1
 QUERIES_PER_THREAD = 8
 """Batches smaller than two such shares are not worth a thread."""
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What training leaves behind."""
-
-    config: Config
-    weights: Mapping[str, NDArray[Any]]
-    """The network's, by name, without the item table."""
-    rows: Floats
-    """The item table: (item, [input vector | output vector | bias])."""
-    paths: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    postings: Postings
-    log_shares: Floats
-    records: list[dict[str, Any]]
-
-    def network(self) -> Network:
-        """The network as a torch module."""
-        from pathdex.model.network import ITEM_ROWS, Network
-
-        network = Network(self.config, len(self.counts))
-        network.restore({**self.weights, ITEM_ROWS: self.rows})
-        return network.eval()
-
-
-class _TorchEncoder:
-    """Encodes histories by torch. It holds what was learned and not the model, so that a model which is replaced is
-    freed at once, and not when the cycle is found."""
-
-    def __init__(self, learned: Learned) -> None:
-        self.learned = learned
-        self.network: Network | None = None
-
-    def __call__(self, histories: Ragged) -> Floats:
-        self.network = self.network or self.learned.network()
-        vectors: Floats = self.network.user_vectors(histories).cpu().numpy()
-        return vectors
 
 
 class DeepRetrieval(Recommender):
@@ -126,7 +88,6 @@ class DeepRetrieval(Recommender):
         `encoder_of` is a model of the same catalogue whose encoder and item vectors are taken as they are; only the
         paths and the structure model are learned.
         """
-        from pathdex.model.network import ITEM_ROWS
         from pathdex.training.progress import Listeners, ProgressBar, interactive
         from pathdex.training.trainer import Trainer
 
@@ -140,8 +101,7 @@ class DeepRetrieval(Recommender):
             listener=Listeners(*heard),
         )
         if encoder_of is not None:
-            learned = encoder_of.learned
-            trainer.adopt_encoder(learned.config, {**learned.weights, ITEM_ROWS: learned.rows})
+            trainer.adopt_encoder(encoder_of.learned.config, encoder_of.learned.all_weights())
         if resume:
             trainer.resume()
         if bar is None:
@@ -150,21 +110,7 @@ class DeepRetrieval(Recommender):
             with bar:
                 trainer.run()
         self._items = data.items
-        weights = dict(trainer.network.export())
-        assert trainer.config.num_nodes is not None
-        postings = Postings.from_paths(trainer.paths, trainer.config.num_nodes, trainer.config.depth)
-        self._adopt(
-            Learned(
-                trainer.config,
-                weights,
-                weights.pop(ITEM_ROWS),
-                trainer.paths,
-                trainer.counts,
-                postings,
-                postings.log_shares(trainer.counts),
-                trainer.records,
-            )
-        )
+        self._adopt(Learned.by(trainer))
         return self
 
     @property
@@ -187,17 +133,7 @@ class DeepRetrieval(Recommender):
     @cached_property
     def retriever(self) -> Retriever:
         """The compiled retriever, which works on codes."""
-        one = self.learned
-        return Retriever(
-            one.config,
-            one.weights,
-            one.rows,
-            one.postings,
-            one.log_shares,
-            one.paths,
-            one.counts,
-            _TorchEncoder(one),
-        )
+        return self.learned.retriever()
 
     @cached_property
     def network(self) -> Network:
@@ -390,50 +326,11 @@ class DeepRetrieval(Recommender):
         return health(self.learned.paths, self.num_nodes, self.config.depth)
 
     def _state(self) -> State:
-        learned = self.learned
-        # The same training gives the same bundle, however long it took.
-        records = [
-            {name: value for name, value in one.items() if not name.endswith("seconds")} for one in learned.records
-        ]
-        return State(
-            settings={"config": learned.config.to_dict(), "records": records},
-            arrays={
-                "rows": learned.rows,
-                "paths": learned.paths,
-                "counts": learned.counts,
-                "postings.paths": learned.postings.paths,
-                "postings.offsets": learned.postings.offsets,
-                "postings.items": learned.postings.items,
-                "postings.log_shares": learned.log_shares,
-            },
-            weights=dict(learned.weights),
-        )
+        return self.learned.state()
 
     def _restore(self, state: State) -> None:
-        config = Config.from_dict(state.settings["config"])
         self.options = RunOptions()
-        arrays = state.arrays
-        assert config.num_nodes is not None
-        postings = Postings.from_sorted(
-            arrays["postings.paths"],
-            arrays["postings.offsets"],
-            arrays["postings.items"],
-            len(arrays["counts"]),
-            config.num_nodes,
-            config.depth,
-        )
-        self._adopt(
-            Learned(
-                config,
-                state.weights,
-                arrays["rows"],
-                arrays["paths"],
-                arrays["counts"],
-                postings,
-                arrays["postings.log_shares"],
-                state.settings["records"],
-            )
-        )
+        self._adopt(Learned.from_state(state))
 
 
 def with_index(model: Recommender) -> DeepRetrieval:
