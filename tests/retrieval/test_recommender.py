@@ -249,3 +249,12 @@ def test_a_model_is_freed_at_once() -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_an_index_learned_on_a_trained_encoder_is_that_of_a_whole_training(
+    model: DeepRetrieval, data: Interactions
+) -> None:
+    again = DeepRetrieval(**SETTINGS, threads=1).fit(data, encoder_of=model)
+    np.testing.assert_array_equal(again.learned.paths, model.learned.paths)
+    np.testing.assert_array_equal(again.item_vectors, model.item_vectors)
+    assert again.recommend(HISTORY, n=5) == model.recommend(HISTORY, n=5)
