@@ -12,14 +12,17 @@ import typer
 from pathdex.cli.command import INTERRUPTED, words
 from pathdex.cli.console import err, out, table
 from pathdex.cli.reading import DataPath, takes_reading
+from pathdex.cli.splitting import as_split, takes_split
 from pathdex.cli.steps import steps_display
-from pathdex.cli.train import RUNNING, SPLIT
+from pathdex.cli.train import RUNNING
 from pathdex.errors import ConfigError
 
 
+@takes_split
 @takes_reading
 def reproduce(
     reading: dict[str, Any],
+    held_out: dict[str, Any],
     source: DataPath,
     folder: Annotated[Path, typer.Option("--out", help="The folder of the report, new or begun.", metavar="REPORT")],
     preset: Annotated[
@@ -52,26 +55,6 @@ def reproduce(
             "--set", help="Fix a hyper-parameter, the value as JSON: tdm.epochs=2.", metavar="METHOD.NAME=VALUE"
         ),
     ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(help="users (default, as in the paper), temporal or leave-last.", rich_help_panel=SPLIT),
-    ] = None,
-    valid_users: Annotated[
-        int | None, typer.Option(help="Validation users; default: 5%, at most 1000.", rich_help_panel=SPLIT)
-    ] = None,
-    test_users: Annotated[
-        int | None, typer.Option(help="Test users; default: 5%, at most 1000.", rich_help_panel=SPLIT)
-    ] = None,
-    valid_share: Annotated[
-        float | None, typer.Option(help="Of a temporal split; default 0.1.", rich_help_panel=SPLIT)
-    ] = None,
-    test_share: Annotated[
-        float | None, typer.Option(help="Of a temporal split; default 0.1.", rich_help_panel=SPLIT)
-    ] = None,
-    k: Annotated[
-        int | None,
-        typer.Option("--k", help="Items that leave-last holds out per user; default 1.", rich_help_panel=SPLIT),
-    ] = None,
     device: Annotated[str | None, typer.Option(help="cpu (default), cuda, cuda:0 ...", rich_help_panel=RUNNING)] = None,
     threads: Annotated[int | None, typer.Option(help="Default: all cores.", rich_help_panel=RUNNING)] = None,
 ) -> None:
@@ -91,18 +74,10 @@ def reproduce(
     from pathdex.reproduction.run import reproduce as run_steps
 
     FIGURES.require()
-    held_out = {
-        "kind": split,
-        "valid_users": valid_users,
-        "test_users": test_users,
-        "valid_share": valid_share,
-        "test_share": test_share,
-        "k": k,
-    }
     asked = Asked(
         source=source,
         reading=reading,
-        split={name: value for name, value in held_out.items() if value is not None},
+        split=as_split(held_out),
         preset=preset,
         methods=words(methods, "--methods"),
         seeds=_seeds(seeds),

@@ -11,16 +11,18 @@ from pathdex.cli.command import INTERRUPTED
 from pathdex.cli.console import LogLines, err, out
 from pathdex.cli.parameters import takes_parameters
 from pathdex.cli.reading import takes_reading
+from pathdex.cli.splitting import as_split, takes_split
 from pathdex.config import PRESETS
 
-SPLIT = "Held-out data"
 RUNNING = "How it is run"
 
 
 @takes_parameters
+@takes_split
 @takes_reading
 def train(
     reading: dict[str, Any],
+    held_out: dict[str, Any],
     parameters: dict[str, Any],
     folder: Annotated[Path, typer.Option("--out", help="The run folder to make, or to go on with.", metavar="RUN")],
     source: Annotated[
@@ -34,26 +36,6 @@ def train(
         Path | None, typer.Option(help="TOML file of hyper-parameters; overrides the preset.", metavar="FILE")
     ] = None,
     preset: Annotated[str | None, typer.Option(help=f"Named start: {', '.join(PRESETS)}.")] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(help="users (default, as in the paper), temporal or leave-last.", rich_help_panel=SPLIT),
-    ] = None,
-    valid_users: Annotated[
-        int | None, typer.Option(help="Validation users; default: 5%, at most 1000.", rich_help_panel=SPLIT)
-    ] = None,
-    test_users: Annotated[
-        int | None, typer.Option(help="Test users; default: 5%, at most 1000.", rich_help_panel=SPLIT)
-    ] = None,
-    valid_share: Annotated[
-        float | None, typer.Option(help="Of a temporal split; default 0.1.", rich_help_panel=SPLIT)
-    ] = None,
-    test_share: Annotated[
-        float | None, typer.Option(help="Of a temporal split; default 0.1.", rich_help_panel=SPLIT)
-    ] = None,
-    k: Annotated[
-        int | None,
-        typer.Option("--k", help="Items that leave-last holds out per user; default 1.", rich_help_panel=SPLIT),
-    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of every random choice; default 0.", rich_help_panel=RUNNING)
     ] = None,
@@ -84,14 +66,7 @@ def train(
     given = Given(
         source,
         reading,
-        _given(
-            kind=split,
-            valid_users=valid_users,
-            test_users=test_users,
-            valid_share=valid_share,
-            test_share=test_share,
-            k=k,
-        ),
+        as_split(held_out),
         layered_values(preset, config, parameters),
         _given(seed=seed, device=device, threads=threads),
     )
@@ -101,18 +76,18 @@ def train(
     if resume:
         run = Run.open(folder)
         check_resume(run.request, given)
-        held_out = None
+        prepared = None
     else:
         Run.check_new(folder)
         request = check_request(given)
         note.print(f"reading {source}")
-        held_out = request.prepare()
-        note.print(f"{held_out.train!r} to train on; held out: {held_out.valid!r}, {held_out.test!r}")
-        run = Run.create(folder, held_out, request.config, request.options, **request.to_dict())
+        prepared = request.prepare()
+        note.print(f"{prepared.train!r} to train on; held out: {prepared.valid!r}, {prepared.test!r}")
+        run = Run.create(folder, prepared, request.config, request.options, **request.to_dict())
     if run.finished:
         note.print(f"{folder} is finished already.")
     try:
-        model = run.train(held_out, listener=None if interactive() else LogLines(), tensorboard=tensorboard)
+        model = run.train(prepared, listener=None if interactive() else LogLines(), tensorboard=tensorboard)
     except KeyboardInterrupt:
         note.print(f"\nInterrupted. Go on with: pathdex train --out {folder} --resume")
         raise typer.Exit(INTERRUPTED) from None
