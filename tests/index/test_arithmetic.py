@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 
 from pathdex.index.arithmetic import (
     add_product,
-    add_products,
-    add_rows,
     dot,
     exponentiate,
     highest,
@@ -55,16 +53,6 @@ def test_products_are_those_of_numpy(inputs: int) -> None:
     result = np.ones(5, np.float32)
     add_product(vector, matrix, result)
     np.testing.assert_allclose(result, 1 + vector @ matrix, rtol=1e-5)
-    for count in (1, 2, 5):
-        vectors = random.normal(size=(count, inputs)).astype(np.float32)
-        results = np.ones((count, 5), np.float32)
-        add_products(vectors, matrix, results)
-        np.testing.assert_allclose(results, 1 + vectors @ matrix, rtol=1e-4, atol=1e-6)
-    rows = random.integers(0, inputs, 7).astype(np.int32)
-    weights = random.normal(size=7).astype(np.float32)
-    result = np.zeros(5, np.float32)
-    add_rows(weights, rows, 6, matrix, result)
-    np.testing.assert_allclose(result, weights[:6] @ matrix[rows[:6]], rtol=1e-4, atol=1e-6)
     assert dot(vector, vector) == pytest.approx(float(vector @ vector), rel=1e-5)
 
 

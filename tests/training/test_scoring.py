@@ -10,7 +10,7 @@ from pathdex.index.layers import LayerWeights
 from pathdex.index.paths import encode_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.model.structure import MLPStructure, path_log_probabilities
-from pathdex.training.scoring import ItemSamples, collect_item_scores, score_items, stream_scores
+from pathdex.training.scoring import ItemSamples, collect_item_scores, score_items, score_paths, stream_scores
 
 
 def make() -> tuple[MLPStructure, torch.Tensor]:
@@ -33,7 +33,7 @@ def test_a_wide_beam_gives_the_exact_sums_over_an_items_samples() -> None:
 @given(
     nodes=st.integers(2, 20),
     depth=st.integers(1, 3),
-    samples=st.integers(1, 5),
+    samples=st.integers(1, 30),
     beam=st.integers(1, 12),
     seed=st.integers(0, 99),
 )
@@ -44,12 +44,14 @@ def test_compiled_scores_agree_with_torch(nodes: int, depth: int, samples: int, 
     expected_nodes, expected = score_items(structure, users, beam, keep=6)
     with torch.no_grad():
         sums = structure.begin(users).numpy()
-    codes, scores = score_item_paths(sums, LayerWeights.pack(*structure.layer_arrays()), beam, 6)
+    own = np.random.default_rng(seed).integers(nodes, size=(3, 2, depth))
+    codes, scores, of_own = score_item_paths(sums, LayerWeights.pack(*structure.layer_arrays()), beam, 6, own)
     number = expected.shape[1]
     np.testing.assert_allclose(scores[:, :number], expected.numpy(), rtol=2e-4)
     assert (codes[:, number:] == -1).all()
     same = codes[:, :number] == encode_paths(expected_nodes.numpy(), nodes)
     assert same.mean() > 0.9  # all but ties
+    np.testing.assert_allclose(of_own, score_paths(structure, users, own), rtol=1e-4)
 
 
 def test_samples_belong_to_their_item_and_are_at_most_as_many_as_asked() -> None:

@@ -30,62 +30,18 @@ def add_product(vector: Floats, matrix: Floats, result: Floats) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def add_products(vectors: Floats, matrix: Floats, results: Floats) -> None:
-    """results += vectors @ matrix for several vectors (row, in), two at a time, so that a row of the matrix is read for
-    both."""
-    inputs = vectors.shape[1]
-    whole = inputs // 4 * 4
-    for t in range(0, len(vectors) - 1, 2):
-        first, second = vectors[t], vectors[t + 1]
-        one, two = results[t], results[t + 1]
-        for i in range(0, whole, 4):
-            a, b, c, d = first[i], first[i + 1], first[i + 2], first[i + 3]
-            e, f, g, h = second[i], second[i + 1], second[i + 2], second[i + 3]
-            row_a, row_b, row_c, row_d = matrix[i], matrix[i + 1], matrix[i + 2], matrix[i + 3]
-            for k in range(len(one)):
-                p, q, r, s = row_a[k], row_b[k], row_c[k], row_d[k]
-                one[k] += a * p + b * q + c * r + d * s
-                two[k] += e * p + f * q + g * r + h * s
-        for i in range(whole, inputs):
-            a, e, row_a = first[i], second[i], matrix[i]
-            for k in range(len(one)):
-                one[k] += a * row_a[k]
-                two[k] += e * row_a[k]
-    if len(vectors) % 2:
-        add_product(vectors[len(vectors) - 1], matrix, results[len(vectors) - 1])
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def add_rows(weights: Floats, rows: NDArray[np.int32], count: int, matrix: Floats, result: Floats) -> None:
-    """result += sum_i weights[i] matrix[rows[i]] over the first `count`."""
-    whole = count // 8 * 8
-    for i in range(0, whole, 8):
-        a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-        e, f, g, h = weights[i + 4], weights[i + 5], weights[i + 6], weights[i + 7]
-        row_a, row_b, row_c, row_d = matrix[rows[i]], matrix[rows[i + 1]], matrix[rows[i + 2]], matrix[rows[i + 3]]
-        row_e, row_f, row_g, row_h = matrix[rows[i + 4]], matrix[rows[i + 5]], matrix[rows[i + 6]], matrix[rows[i + 7]]
-        for k in range(len(result)):
-            first = a * row_a[k] + b * row_b[k] + c * row_c[k] + d * row_d[k]
-            result[k] += first + (e * row_e[k] + f * row_f[k] + g * row_g[k] + h * row_h[k])
-    for i in range(whole, count):
-        a, row_a = weights[i], matrix[rows[i]]
-        for k in range(len(result)):
-            result[k] += a * row_a[k]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
 def log_sum_exp(values: Floats, count: int) -> np.float32:
     """log sum_k exp(values[k]) over the first `count`."""
     top = highest(values, count)
     total = np.float32(0.0)
     for k in range(count):
-        total += _power(values[k] - top)
+        total += power(values[k] - top)
     result: np.float32 = top + np.log(total)
     return result
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
-def _power(x: np.float32) -> np.float32:
+def power(x: np.float32) -> np.float32:
     """exp(x) as in `exponentiate`, for loops that do not need it in an array."""
     y = min(max(x * LOG2_E, np.float32(-126.0)), np.float32(126.0))
     whole = np.floor(y)

@@ -13,102 +13,146 @@ from numba import njit, prange
 
 from pathdex.index.arithmetic import Floats, kth_largest
 from pathdex.index.checks import Codes
-from pathdex.index.layers import LayerWeights, largest, node_probabilities
+from pathdex.index.layers import LayerWeights, hidden_units, largest, node_probabilities
 
 NEGLIGIBLE = np.float32(0.05)
+TOGETHER = 48
+"""Prefixes and samples whose layer is computed at once, at least where there are so many."""
 
 
-def score_item_paths(sums: Floats, weights: LayerWeights, beam_size: int, keep: int) -> tuple[Codes, Floats]:
+def score_item_paths(
+    sums: Floats, weights: LayerWeights, beam_size: int, keep: int, paths: Codes
+) -> tuple[Codes, Floats, Floats]:
     """The paths with the largest s[v, c] that a beam finds: codes and scores (item, path), best first, -1 behind.
 
+    The third array holds s[v, c] of each item's own `paths` (item, path, layer), given as nodes.
     `sums` (item, sample, layer, hidden) holds W_x x + b of each sample of each item; all items have equally many.
     """
     codes = np.full((len(sums), keep), -1, np.int64)
-    scores = np.zeros((len(sums), keep), np.float32)
-    _score_items(sums, weights.nodes, weights.outputs, weights.bias, weights.num_nodes, beam_size, keep, codes, scores)
-    return codes, scores
+    scores, own = np.zeros((len(sums), keep), np.float32), np.zeros(paths.shape[:2], np.float32)
+    _score_items(sums, weights, beam_size, keep, paths, codes, scores, own)
+    return codes, scores, own
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def _score_items(
     sums: Floats,
-    nodes: Floats,
-    outputs: Floats,
-    bias: Floats,
-    num_nodes: int,
+    weights: LayerWeights,
     beam_size: int,
     keep: int,
+    paths: Codes,
     codes: Codes,
     scores: Floats,
+    own: Floats,
 ) -> None:
     for item in prange(len(sums)):
-        _score_item(sums[item], nodes, outputs, bias, num_nodes, beam_size, keep, codes[item], scores[item])
+        _score_best(sums[item], weights, beam_size, keep, codes[item], scores[item])
+        _score_given(sums[item], weights, paths[item], codes[item], scores[item], own[item])
 
 
 @njit(cache=True, nogil=True)
-def _score_item(
-    sums: Floats,
-    nodes: Floats,
-    outputs: Floats,
-    bias: Floats,
-    num_nodes: int,
-    beam_size: int,
-    keep: int,
-    codes: Codes,
-    scores: Floats,
-) -> None:
+def _score_best(sums: Floats, weights: LayerWeights, beam_size: int, keep: int, codes: Codes, scores: Floats) -> None:
     samples, depth, width = sums.shape
-    padded = bias.shape[1]
-    active, hidden = np.empty(width, np.int32), np.empty(width, np.float32)
-    bits, result, offset = np.empty(padded, np.int32), np.empty(padded, np.float32), np.empty(width, np.float32)
-    share = np.zeros((beam_size, samples, num_nodes), np.float32)  # p(prefix, node | x_i)
+    num_nodes = weights.num_nodes
+    most = max(beam_size, keep)
+    hidden = np.empty((TOGETHER + samples, width), np.float32)
+    share = np.empty((beam_size * samples, weights.bias.shape[1]), np.float32)  # p(node | prefix, x_i)
+    offset, row_of = np.empty(width, np.float32), np.empty((beam_size, samples), np.int64)
     total, scratch = np.empty(beam_size * num_nodes, np.float32), np.empty(beam_size * num_nodes, np.float32)
-    chosen = np.empty(max(beam_size, keep), np.int64)
-    path, old_path = np.zeros((beam_size, depth), np.int64), np.zeros((beam_size, depth), np.int64)
-    weight = np.ones((beam_size, samples), np.float32)  # p(prefix | x_i)
-    beam = 1
+    chosen, mass = np.empty(most, np.int64), np.empty(beam_size, np.float32)
+    prefix, old_prefix = np.zeros((2, beam_size, depth), np.int64)
+    weight, old_weight = np.ones((2, beam_size, samples), np.float32)  # p(prefix | x_i)
+    beam, mass[0] = 1, samples
     for layer in range(depth):
         count = beam * num_nodes
         total[:count] = 0.0
         last = layer + 1 == depth
         wanted = min(keep if last else beam_size, count)
-        cut, looked = np.float32(0.0), 0
-        for b in range(beam):
-            if b >= 2 * looked and b * num_nodes >= wanted:
-                scratch[: b * num_nodes] = total[: b * num_nodes]
-                cut, looked = kth_largest(scratch, b * num_nodes, wanted), b
-            if weight[b].sum() <= cut:
-                break
-            offset[:] = 0.0
-            for before in range(layer):
-                offset += nodes[before, path[b, before], layer]
-            floor = NEGLIGIBLE * weight[b].sum() / samples
-            for i in range(samples):
-                if weight[b, i] <= floor:
-                    share[b, i] = 0.0
-                    continue
-                node_probabilities(
-                    sums[i, layer], offset, outputs[layer], bias[layer], num_nodes, active, hidden, bits, result
-                )
-                for k in range(num_nodes):
-                    mass = weight[b, i] * result[k]
-                    share[b, i, k] = mass
-                    total[b * num_nodes + k] += mass
+        outputs, bias = weights.outputs[layer], weights.bias[layer]
+        cut, done, looked, rows = np.float32(0.0), 0, 0, 0
+        while done < beam and mass[done] > cut:
+            first, first_row = done, rows
+            while done < beam and rows - first_row < TOGETHER:
+                _sum_nodes(weights, prefix[done], layer, offset)
+                floor = NEGLIGIBLE * mass[done] / samples
+                for i in range(samples):
+                    row_of[done, i] = -1
+                    if weight[done, i] > floor:
+                        row_of[done, i] = rows
+                        hidden_units(sums[i, layer], offset, hidden[rows - first_row])
+                        rows += 1
+                done += 1
+            node_probabilities(hidden, rows - first_row, outputs, bias, num_nodes, share[first_row:rows])
+            for b in range(first, done):
+                for i in range(samples):
+                    if row_of[b, i] >= 0:
+                        _add_scaled(share[row_of[b, i]], weight[b, i], total[b * num_nodes : (b + 1) * num_nodes])
+            if done < beam and done >= 2 * looked and done * num_nodes >= wanted:
+                scratch[: done * num_nodes] = total[: done * num_nodes]
+                cut, looked = kth_largest(scratch, done * num_nodes, wanted), done
         found = largest(total, count, wanted, scratch, chosen)
         if last:
             for rank in range(found):
                 b, node = chosen[rank] // num_nodes, chosen[rank] % num_nodes
-                code = 0
-                for before in range(layer):
-                    code = code * num_nodes + path[b, before]
-                codes[rank] = code * num_nodes + node
+                codes[rank] = _code(prefix[b], layer, num_nodes) * num_nodes + node
                 scores[rank] = total[chosen[rank]]
             return
-        old_path[:] = path
+        old_prefix[:beam], old_weight[:beam] = prefix[:beam], weight[:beam]
         for rank in range(found):
             b, node = chosen[rank] // num_nodes, chosen[rank] % num_nodes
-            path[rank] = old_path[b]
-            path[rank, layer] = node
+            prefix[rank] = old_prefix[b]
+            prefix[rank, layer] = node
+            mass[rank] = total[chosen[rank]]
             for i in range(samples):
-                weight[rank, i] = share[b, i, node]
+                row = row_of[b, i]
+                weight[rank, i] = old_weight[b, i] * share[row, node] if row >= 0 else np.float32(0.0)
         beam = found
+
+
+@njit(cache=True, nogil=True)
+def _score_given(
+    sums: Floats, weights: LayerWeights, paths: Codes, codes: Codes, found: Floats, scores: Floats
+) -> None:
+    """Of the paths that are among the `codes` already, the scores are taken from `found`."""
+    samples, depth, width = sums.shape
+    hidden, share = np.empty((samples, width), np.float32), np.empty((samples, weights.bias.shape[1]), np.float32)
+    offset, mass = np.empty(width, np.float32), np.empty(samples, np.float32)
+    for j in range(len(paths)):
+        code, known = _code(paths[j], depth, weights.num_nodes), False
+        for rank in range(len(codes)):
+            if codes[rank] == code:
+                scores[j], known = found[rank], True
+        if known:
+            continue
+        mass[:] = 1.0
+        for layer in range(depth):
+            _sum_nodes(weights, paths[j], layer, offset)
+            for i in range(samples):
+                hidden_units(sums[i, layer], offset, hidden[i])
+            node_probabilities(hidden, samples, weights.outputs[layer], weights.bias[layer], weights.num_nodes, share)
+            mass *= share[:, paths[j, layer]]
+        scores[j] = mass.sum()
+
+
+@njit(cache=True, nogil=True)
+def _sum_nodes(weights: LayerWeights, prefix: Codes, layer: int, offset: Floats) -> None:
+    """What the nodes before `layer` add to its sums."""
+    offset[:] = 0.0
+    for before in range(layer):
+        row = weights.nodes[before, prefix[before], layer]
+        for h in range(len(offset)):
+            offset[h] += row[h]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _add_scaled(values: Floats, scale: np.float32, total: Floats) -> None:
+    for k in range(len(total)):
+        total[k] += scale * values[k]
+
+
+@njit(cache=True, nogil=True)
+def _code(nodes: Codes, depth: int, num_nodes: int) -> int:
+    code = 0
+    for layer in range(depth):
+        code = code * num_nodes + nodes[layer]
+    return code

@@ -12,10 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pathdex.index.arithmetic import Floats, add_rows, exponentiate, highest, kth_largest
-
-LANES = 16
-"""Rows of nodes are padded to a multiple of this, so that loops over them vectorise without a remainder."""
+from pathdex.index.arithmetic import Floats, highest, kth_largest, power
+from pathdex.index.tiles import LANES, add_products
 
 
 class LayerWeights(NamedTuple):
@@ -24,7 +22,7 @@ class LayerWeights(NamedTuple):
     nodes: Floats
     """(layer, node, later layer, hidden): what choosing a node adds to the sums of a later layer."""
     outputs: Floats
-    """(layer, hidden, node), nodes padded with zeros."""
+    """(layer, hidden, node), nodes padded with zeros to whole tiles."""
     bias: Floats
     """(layer, node), padded."""
     num_nodes: int
@@ -43,37 +41,30 @@ class LayerWeights(NamedTuple):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def node_probabilities(
-    sums: Floats,
-    offset: Floats,
-    outputs: Floats,
-    bias: Floats,
-    num_nodes: int,
-    active: NDArray[np.int32],
-    hidden: Floats,
-    bits: NDArray[np.int32],
-    result: Floats,
-) -> None:
-    """softmax(relu(sums + offset) @ outputs + bias) into `result`; `active`, `hidden` and `bits` are scratch."""
-    count = 0
+def hidden_units(sums: Floats, offset: Floats, hidden: Floats) -> None:
+    """relu(sums + offset) into `hidden`."""
     for h in range(len(sums)):
-        value = sums[h] + offset[h]
-        hidden[count] = value
-        active[count] = h
-        count += value > 0
-    for k in range(len(result)):
-        result[k] = bias[k]
-    add_rows(hidden, active, count, outputs, result)
-    top = highest(result, num_nodes)
-    for k in range(num_nodes):
-        result[k] -= top
-    exponentiate(result, num_nodes, bits)
-    total = np.float32(0.0)
-    for k in range(num_nodes):
-        total += result[k]
-    scale = np.float32(1.0) / total
-    for k in range(num_nodes):
-        result[k] *= scale
+        hidden[h] = max(sums[h] + offset[h], np.float32(0.0))
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def node_probabilities(
+    hidden: Floats, count: int, outputs: Floats, bias: Floats, num_nodes: int, result: Floats
+) -> None:
+    """softmax(hidden @ outputs + bias), row by row, into the first `count` rows of `result`."""
+    for row in range(count):
+        result[row] = bias
+    add_products(hidden, count, outputs, result)
+    for row in range(count):
+        values = result[row]
+        top = highest(values, num_nodes)
+        total = np.float32(0.0)
+        for k in range(num_nodes):
+            values[k] = power(values[k] - top)
+            total += values[k]
+        scale = np.float32(1.0) / total
+        for k in range(num_nodes):
+            values[k] *= scale
 
 
 @njit(cache=True, nogil=True)

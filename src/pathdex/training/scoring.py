@@ -93,24 +93,25 @@ def collect_item_scores(
         chunk = max(1, CHUNK // (chosen.shape[1] * (1 if compiled else beam_size) * WIDTH))
         for begin in range(0, len(items), chunk):
             part = slice(begin, begin + chunk)
-            users = torch.from_numpy(vectors[chosen[part]]).to(device)
+            users, own_paths = torch.from_numpy(vectors[chosen[part]]).to(device), paths[items[part]]
+            own_nodes = decode_paths(own_paths, structure.num_nodes, structure.depth)
             if compiled is not None:
                 with torch.no_grad():
                     sums = structure.begin(users).cpu().numpy()
-                codes, scores = score_item_paths(sums, compiled, beam_size, table.candidate_paths)
+                codes, scores, own = score_item_paths(sums, compiled, beam_size, table.candidate_paths, own_nodes)
             else:
                 nodes, found = score_items(structure, users, beam_size, table.candidate_paths)
                 codes, scores = encode_paths(nodes.cpu().numpy(), structure.num_nodes), found.cpu().numpy()
-            own = score_paths(structure, users, paths[items[part]])
-            table.set_rows(items[part], *_with_paths(codes, scores, paths[items[part]], own))
+                own = score_paths(structure, users, own_nodes)
+            table.set_rows(items[part], *_with_paths(codes, scores, own_paths, own))
 
 
 @torch.no_grad()
 def score_paths(structure: LayerNetwork, users: Tensor, paths: NDArray[np.int64]) -> NDArray[np.float32]:
-    """s[v, c] of given paths: users (item, sample, dim), paths (item, path) -> (item, path)."""
-    nodes = torch.from_numpy(decode_paths(paths, structure.num_nodes, structure.depth)).to(users.device)
+    """s[v, c] of given paths: users (item, sample, dim), paths (item, path, layer) -> (item, path)."""
     samples = users.shape[1]
-    each = path_log_probabilities(structure, users.flatten(0, 1), nodes.repeat_interleave(samples, dim=0))
+    nodes = torch.from_numpy(paths).to(users.device).repeat_interleave(samples, dim=0)
+    each = path_log_probabilities(structure, users.flatten(0, 1), nodes)
     return each.exp().view(len(paths), samples, -1).sum(dim=1).cpu().numpy()
 
 

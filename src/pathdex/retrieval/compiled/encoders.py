@@ -15,8 +15,9 @@ from numba import njit
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from pathdex.index.arithmetic import Floats, add_product, add_products, sigmoid
+from pathdex.index.arithmetic import Floats, add_product, sigmoid
 from pathdex.index.prefetch import prefetch_row
+from pathdex.index.tiles import add_products
 from pathdex.retrieval.compiled.attention import AttentionWeights, advance_attention, read_attention
 from pathdex.retrieval.compiled.layout import frozen, linear
 
@@ -153,7 +154,7 @@ def _advance_gru(weights: GRU, state: Floats, inputs: Floats) -> None:
     hidden, total = state[0], state[1]
     every, back = np.empty((len(inputs), 3 * dim), np.float32), np.empty(3 * dim, np.float32)
     every[:] = weights.input_bias
-    add_products(inputs, weights.inputs, every)
+    add_products(inputs, len(inputs), weights.inputs, every)
     new, bits = np.empty(dim, np.float32), np.empty(2 * dim, np.int32)
     for t in range(len(inputs)):
         ahead = every[t]

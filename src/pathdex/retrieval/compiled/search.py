@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pathdex.index.arithmetic import Floats, kth_largest
 from pathdex.index.postings import Postings
 from pathdex.retrieval.compiled.layout import frozen
-from pathdex.retrieval.compiled.structure import StructureWeights, advance, begin, log_probabilities, new_scratch
+from pathdex.retrieval.compiled.structure import TOGETHER, StructureWeights, advance, begin, new_scratch, score_nodes
 
 Places = NDArray[np.int64]
 
@@ -67,9 +67,12 @@ def beam_search(weights: StructureWeights, trie: Trie, user: Floats, width: int,
         for b in range(len(node)):
             if total[b] <= cut:
                 break
-            base = total[b] - log_probabilities(weights, state[b], layer, scratch)
+            row = b % TOGETHER
+            if row == 0:
+                score_nodes(weights, state[b : b + TOGETHER], layer, scratch)
+            base, logits = total[b] - scratch.norms[row], scratch.logits[row]
             for c in range(trie.first_child[node[b]], trie.first_child[node[b] + 1]):
-                value = base + scratch.logits[trie.label[c]]
+                value = base + logits[trie.label[c]]
                 if value > cut:
                     score[size], child[size], parent[size] = value, c, b
                     size += 1
@@ -127,7 +130,7 @@ def layer_log_probabilities(weights: StructureWeights, user: Floats, nodes: NDAr
             if p == 0 or layer > common:
                 if layer > 0:
                     advance(weights, states[layer - 1], layer - 1, nodes[p, layer - 1], scratch, states[layer])
-                norms[layer] = log_probabilities(weights, states[layer], layer, scratch)
-                logits[layer] = scratch.logits
+                score_nodes(weights, states[layer : layer + 1], layer, scratch)
+                norms[layer], logits[layer] = scratch.norms[0], scratch.logits[0]
             result[p, layer] = logits[layer, nodes[p, layer]] - norms[layer]
     return result

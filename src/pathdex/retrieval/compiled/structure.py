@@ -14,9 +14,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pathdex.index.arithmetic import Floats, add_product, add_rows, log_sum_exp, sigmoid
-from pathdex.index.layers import LANES
+from pathdex.index.arithmetic import Floats, add_product, log_sum_exp, sigmoid
+from pathdex.index.tiles import LANES, ROWS, add_products
 from pathdex.retrieval.compiled.layout import frozen, linear
+
+TOGETHER = 2 * ROWS
+"""States whose layer is computed at once: enough to fill a tile, few enough to stop early where p is peaked."""
 
 
 class StructureWeights(NamedTuple):
@@ -74,13 +77,15 @@ class StructureWeights(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one layer's arithmetic."""
+    """Room for the arithmetic of one layer."""
 
-    active: NDArray[np.int32]
-    kept: Floats
-    bits: NDArray[np.int32]
+    hidden: Floats
+    """(state, hidden)"""
     logits: Floats
-    """(padded node,): where `log_probabilities` leaves its answer."""
+    """(state, padded node): where `score_nodes` leaves its answer."""
+    norms: Floats
+    """(state,): log p is the score less this."""
+    bits: NDArray[np.int32]
     gates: Floats
     back: Floats
 
@@ -89,10 +94,10 @@ class Scratch(NamedTuple):
 def new_scratch(weights: StructureWeights) -> Scratch:
     hidden, padded = weights.outputs.shape[1:]
     return Scratch(
-        np.empty(hidden, np.int32),
-        np.empty(hidden, np.float32),
+        np.empty((TOGETHER, hidden), np.float32),
+        np.empty((TOGETHER, padded), np.float32),
+        np.empty(TOGETHER, np.float32),
         np.empty(2 * hidden, np.int32),
-        np.empty(padded, np.float32),
         np.empty(3 * hidden, np.float32),
         np.empty(3 * hidden, np.float32),
     )
@@ -107,21 +112,18 @@ def begin(weights: StructureWeights, user: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def log_probabilities(weights: StructureWeights, state: Floats, layer: int, scratch: Scratch) -> np.float32:
-    """Leave the scores of a layer's nodes in `scratch.logits`; log p is the score less the number returned."""
-    hidden = weights.outputs.shape[1]
-    first = 0 if weights.recurrent else layer * hidden
-    active, kept, logits = scratch.active, scratch.kept, scratch.logits
-    count = 0
-    for h in range(hidden):
-        value = state[first + h]
-        kept[count] = value
-        active[count] = h
-        count += value > 0
-    for k in range(len(logits)):
-        logits[k] = weights.bias[layer, k]
-    add_rows(kept, active, count, weights.outputs[layer], logits)
-    return log_sum_exp(logits, weights.num_nodes)
+def score_nodes(weights: StructureWeights, states: Floats, layer: int, scratch: Scratch) -> None:
+    """Leave the scores of a layer's nodes and their norms in `scratch`, for at most TOGETHER states."""
+    units = weights.outputs.shape[1]
+    first = 0 if weights.recurrent else layer * units
+    for row in range(len(states)):
+        state, hidden = states[row], scratch.hidden[row]
+        for h in range(units):
+            hidden[h] = max(state[first + h], np.float32(0.0))
+        scratch.logits[row] = weights.bias[layer]
+    add_products(scratch.hidden, len(states), weights.outputs[layer], scratch.logits)
+    for row in range(len(states)):
+        scratch.norms[row] = log_sum_exp(scratch.logits[row], weights.num_nodes)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
