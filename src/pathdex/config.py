@@ -98,13 +98,13 @@ class Config:
         "first paths: random as in the paper, or codes of the warm item vectors",
         choices=("random", "residual-kmeans"),
     )
-    candidate_paths: int = parameter(100, "S, scored paths kept per item", low=1)
+    candidate_paths: int = parameter(50, "S, scored paths kept per item", low=1)
     scoring: str = parameter(
         "item",
         "item: one beam per item over the sum of its samples; streaming: the paper's, one beam per sample",
         choices=("item", "streaming"),
     )
-    score_beam: int = parameter(25, "width of the beam that collects scores", low=1)
+    score_beam: int = parameter(15, "width of the beam that collects scores", low=1)
     score_samples: int = parameter(16, "samples per item whose paths are scored in a round", low=1)
     decay: float = parameter(0.999, "eta, decay of the streaming scores", above=0.0, high=1.0)
     descent_iterations: int = parameter(4, "T, iterations of coordinate descent", low=1)

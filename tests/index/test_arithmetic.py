@@ -11,7 +11,6 @@ from pathdex.index.arithmetic import (
     exponentiate,
     highest,
     kth_largest,
-    log_sum_exp,
     sigmoid,
 )
 
@@ -30,13 +29,6 @@ def test_exponentials_and_sigmoids_are_those_of_numpy(values: list[float]) -> No
     got = np.array(values, np.float32)
     sigmoid(got, len(got), bits)
     np.testing.assert_allclose(got, 1 / (1 + np.exp(-exact)), rtol=1e-5)
-
-
-@settings(max_examples=50, deadline=None)
-@given(numbers)
-def test_log_sum_exp_is_that_of_numpy(values: list[float]) -> None:
-    exact = np.logaddexp.reduce(np.array(values, np.float64))
-    assert log_sum_exp(np.array(values, np.float32), len(values)) == pytest.approx(exact, rel=1e-5, abs=1e-5)
 
 
 def test_exponentials_outside_the_range_of_floats_stay_finite() -> None:

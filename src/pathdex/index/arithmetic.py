@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 
 LOG2_E = np.float32(1.44269504)
+POWER = tuple(
+    np.float32(one) for one in (1.89510729e-3, 8.94621467e-3, 5.58632827e-2, 2.4014077e-1, 6.9315462e-1, 9.99999896e-1)
+)
+"""The coefficients of 2^f for f in [0, 1), highest degree first."""
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -30,33 +34,6 @@ def add_product(vector: Floats, matrix: Floats, result: Floats) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def log_sum_exp(values: Floats, count: int) -> np.float32:
-    """log sum_k exp(values[k]) over the first `count`."""
-    top = highest(values, count)
-    total = np.float32(0.0)
-    for k in range(count):
-        total += power(values[k] - top)
-    result: np.float32 = top + np.log(total)
-    return result
-
-
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
-def power(x: np.float32) -> np.float32:
-    """exp(x) as in `exponentiate`, for loops that do not need it in an array."""
-    y = min(max(x * LOG2_E, np.float32(-126.0)), np.float32(126.0))
-    whole = np.floor(y)
-    f = y - whole
-    poly = np.float32(1.89510729e-3)
-    poly = poly * f + np.float32(8.94621467e-3)
-    poly = poly * f + np.float32(5.58632827e-2)
-    poly = poly * f + np.float32(2.4014077e-1)
-    poly = poly * f + np.float32(6.9315462e-1)
-    poly = poly * f + np.float32(9.99999896e-1)
-    result: np.float32 = poly * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
-    return result
-
-
-@njit(cache=True, nogil=True, fastmath=True)
 def exponentiate(values: Floats, count: int, bits: NDArray[np.int32]) -> None:
     """exp in place for the first `count`, to a relative error of 1e-6 within float32's range; `bits` is scratch.
 
@@ -68,12 +45,9 @@ def exponentiate(values: Floats, count: int, bits: NDArray[np.int32]) -> None:
         whole = np.floor(y)
         f = y - whole
         bits[k] = (np.int32(whole) + np.int32(127)) << np.int32(23)
-        poly = np.float32(1.89510729e-3)
-        poly = poly * f + np.float32(8.94621467e-3)
-        poly = poly * f + np.float32(5.58632827e-2)
-        poly = poly * f + np.float32(2.4014077e-1)
-        poly = poly * f + np.float32(6.9315462e-1)
-        values[k] = poly * f + np.float32(9.99999896e-1)
+        poly = POWER[0] * f + POWER[1]
+        poly = (poly * f + POWER[2]) * f + POWER[3]
+        values[k] = (poly * f + POWER[4]) * f + POWER[5]
     for k in range(count):
         values[k] *= power[k]
 

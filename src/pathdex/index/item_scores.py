@@ -1,6 +1,6 @@
 """s[v, c] = sum_i p(c | x_i) over an item's samples, by one beam per item: compiled.
 
-A sample that gives a prefix less than a twentieth of the prefix's mean mass is skipped below it: it hardly changes the
+A sample that gives a prefix less than a fifth of the prefix's mean mass is skipped below it: it hardly changes the
 order of the paths that matter, and most samples are of that kind. A prefix has at least the mass of each of its
 continuations, and prefixes come best first, so once enough continuations weigh more than the next prefix, the rest is
 left out; that changes nothing.
@@ -15,7 +15,7 @@ from pathdex.index.arithmetic import Floats, kth_largest
 from pathdex.index.checks import Codes
 from pathdex.index.layers import LayerWeights, hidden_units, largest, node_probabilities
 
-NEGLIGIBLE = np.float32(0.05)
+NEGLIGIBLE = np.float32(0.2)
 TOGETHER = 48
 """Prefixes and samples whose layer is computed at once, at least where there are so many."""
 
@@ -54,55 +54,56 @@ def _score_items(
 def _score_best(sums: Floats, weights: LayerWeights, beam_size: int, keep: int, codes: Codes, scores: Floats) -> None:
     samples, depth, width = sums.shape
     num_nodes = weights.num_nodes
-    most = max(beam_size, keep)
     hidden = np.empty((TOGETHER + samples, width), np.float32)
-    share = np.empty((beam_size * samples, weights.bias.shape[1]), np.float32)  # p(node | prefix, x_i)
+    padded = weights.bias.shape[1]
+    share = np.empty((beam_size * samples, padded), np.float32)  # p(node | prefix, x_i)
     offset, row_of = np.empty(width, np.float32), np.empty((beam_size, samples), np.int64)
-    total, scratch = np.empty(beam_size * num_nodes, np.float32), np.empty(beam_size * num_nodes, np.float32)
-    chosen, mass = np.empty(most, np.int64), np.empty(beam_size, np.float32)
+    total, scratch = np.empty((beam_size, padded), np.float32), np.empty(beam_size * padded, np.float32)
+    chosen, mass = np.empty(beam_size * padded, np.int64), np.empty(beam_size, np.float32)
     prefix, old_prefix = np.zeros((2, beam_size, depth), np.int64)
     weight, old_weight = np.ones((2, beam_size, samples), np.float32)  # p(prefix | x_i)
     beam, mass[0] = 1, samples
     for layer in range(depth):
-        count = beam * num_nodes
-        total[:count] = 0.0
+        total[:beam] = 0.0
+        flat = total.ravel()
         last = layer + 1 == depth
-        wanted = min(keep if last else beam_size, count)
+        wanted = keep if last else beam_size
         outputs, bias = weights.outputs[layer], weights.bias[layer]
         cut, done, looked, rows = np.float32(0.0), 0, 0, 0
         while done < beam and mass[done] > cut:
             first, first_row = done, rows
             while done < beam and rows - first_row < TOGETHER:
-                _sum_nodes(weights, prefix[done], layer, offset)
+                _sum_nodes(weights.nodes, prefix, done, layer, offset)
                 floor = NEGLIGIBLE * mass[done] / samples
                 for i in range(samples):
                     row_of[done, i] = -1
                     if weight[done, i] > floor:
                         row_of[done, i] = rows
-                        hidden_units(sums[i, layer], offset, hidden[rows - first_row])
+                        hidden_units(sums, i, layer, offset, hidden, rows - first_row)
                         rows += 1
                 done += 1
-            node_probabilities(hidden, rows - first_row, outputs, bias, num_nodes, share[first_row:rows])
+            node_probabilities(hidden, rows - first_row, outputs, bias, share[first_row:rows])
             for b in range(first, done):
                 for i in range(samples):
                     if row_of[b, i] >= 0:
-                        _add_scaled(share[row_of[b, i]], weight[b, i], total[b * num_nodes : (b + 1) * num_nodes])
+                        _add_scaled(share, row_of[b, i], weight[b, i], total, b)
+                total[b, num_nodes:] = 0.0
             if done < beam and done >= 2 * looked and done * num_nodes >= wanted:
-                scratch[: done * num_nodes] = total[: done * num_nodes]
-                cut, looked = kth_largest(scratch, done * num_nodes, wanted), done
-        found = largest(total, count, wanted, scratch, chosen)
+                scratch[: done * padded] = flat[: done * padded]
+                cut, looked = kth_largest(scratch, done * padded, wanted), done
+        found = largest(flat, beam * padded, wanted, cut, scratch, chosen)
         if last:
             for rank in range(found):
-                b, node = chosen[rank] // num_nodes, chosen[rank] % num_nodes
+                b, node = chosen[rank] // padded, chosen[rank] % padded
                 codes[rank] = _code(prefix[b], layer, num_nodes) * num_nodes + node
-                scores[rank] = total[chosen[rank]]
+                scores[rank] = flat[chosen[rank]]
             return
         old_prefix[:beam], old_weight[:beam] = prefix[:beam], weight[:beam]
         for rank in range(found):
-            b, node = chosen[rank] // num_nodes, chosen[rank] % num_nodes
+            b, node = chosen[rank] // padded, chosen[rank] % padded
             prefix[rank] = old_prefix[b]
             prefix[rank, layer] = node
-            mass[rank] = total[chosen[rank]]
+            mass[rank] = flat[chosen[rank]]
             for i in range(samples):
                 row = row_of[b, i]
                 weight[rank, i] = old_weight[b, i] * share[row, node] if row >= 0 else np.float32(0.0)
@@ -126,28 +127,29 @@ def _score_given(
             continue
         mass[:] = 1.0
         for layer in range(depth):
-            _sum_nodes(weights, paths[j], layer, offset)
+            _sum_nodes(weights.nodes, paths, j, layer, offset)
             for i in range(samples):
-                hidden_units(sums[i, layer], offset, hidden[i])
-            node_probabilities(hidden, samples, weights.outputs[layer], weights.bias[layer], weights.num_nodes, share)
+                hidden_units(sums, i, layer, offset, hidden, i)
+            node_probabilities(hidden, samples, weights.outputs[layer], weights.bias[layer], share)
             mass *= share[:, paths[j, layer]]
         scores[j] = mass.sum()
 
 
 @njit(cache=True, nogil=True)
-def _sum_nodes(weights: LayerWeights, prefix: Codes, layer: int, offset: Floats) -> None:
-    """What the nodes before `layer` add to its sums."""
+def _sum_nodes(nodes: Floats, prefixes: Codes, row: int, layer: int, offset: Floats) -> None:
+    """What the nodes of a prefix before `layer` add to its sums."""
     offset[:] = 0.0
     for before in range(layer):
-        row = weights.nodes[before, prefix[before], layer]
+        node = prefixes[row, before]
         for h in range(len(offset)):
-            offset[h] += row[h]
+            offset[h] += nodes[before, node, layer, h]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _add_scaled(values: Floats, scale: np.float32, total: Floats) -> None:
-    for k in range(len(total)):
-        total[k] += scale * values[k]
+def _add_scaled(values: Floats, row: int, scale: np.float32, total: Floats, place: int) -> None:
+    """total[place] += scale values[row]; rows are named and not cut out, since a view costs more than the sum."""
+    for k in range(total.shape[1]):
+        total[place, k] += scale * values[row, k]
 
 
 @njit(cache=True, nogil=True)

@@ -12,7 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pathdex.index.arithmetic import Floats, highest, kth_largest, power
+from pathdex.index.arithmetic import Floats, kth_largest
+from pathdex.index.softmax import PADDING, softmax_row
 from pathdex.index.tiles import LANES, add_products
 
 
@@ -24,7 +25,7 @@ class LayerWeights(NamedTuple):
     outputs: Floats
     """(layer, hidden, node), nodes padded with zeros to whole tiles."""
     bias: Floats
-    """(layer, node), padded."""
+    """(layer, node), padded with the logit of no node."""
     num_nodes: int
 
     @classmethod
@@ -35,60 +36,65 @@ class LayerWeights(NamedTuple):
         return cls(
             np.ascontiguousarray(nodes, np.float32),
             np.ascontiguousarray(np.pad(outputs.transpose(0, 2, 1), ((0, 0), (0, 0), (0, padding))), np.float32),
-            np.ascontiguousarray(np.pad(bias, ((0, 0), (0, padding))), np.float32),
+            np.ascontiguousarray(np.pad(bias, ((0, 0), (0, padding)), constant_values=PADDING), np.float32),
             num_nodes,
         )
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def hidden_units(sums: Floats, offset: Floats, hidden: Floats) -> None:
-    """relu(sums + offset) into `hidden`."""
-    for h in range(len(sums)):
-        hidden[h] = max(sums[h] + offset[h], np.float32(0.0))
+def hidden_units(sums: Floats, sample: int, layer: int, offset: Floats, hidden: Floats, row: int) -> None:
+    """relu(sums[sample, layer] + offset) into `hidden[row]`."""
+    for h in range(len(offset)):
+        hidden[row, h] = max(sums[sample, layer, h] + offset[h], np.float32(0.0))
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def node_probabilities(
-    hidden: Floats, count: int, outputs: Floats, bias: Floats, num_nodes: int, result: Floats
-) -> None:
+@njit(cache=True, nogil=True)
+def node_probabilities(hidden: Floats, count: int, outputs: Floats, bias: Floats, result: Floats) -> None:
     """softmax(hidden @ outputs + bias), row by row, into the first `count` rows of `result`."""
     for row in range(count):
         result[row] = bias
     add_products(hidden, count, outputs, result)
     for row in range(count):
-        values = result[row]
-        top = highest(values, num_nodes)
-        total = np.float32(0.0)
-        for k in range(num_nodes):
-            values[k] = power(values[k] - top)
-            total += values[k]
-        scale = np.float32(1.0) / total
-        for k in range(num_nodes):
-            values[k] *= scale
+        softmax_row(result, row)  # type: ignore[call-arg]
 
 
 @njit(cache=True, nogil=True)
-def largest(values: Floats, count: int, keep: int, scratch: Floats, chosen: NDArray[np.int64]) -> int:
+def largest(
+    values: Floats, count: int, keep: int, floor: np.float32, scratch: Floats, chosen: NDArray[np.int64]
+) -> int:
     """Write the places of the `keep` largest of the first `count` values to `chosen`, largest first, ties by place.
 
-    Returns how many there are: fewer where fewer values are positive.
+    Returns how many there are: fewer where fewer values are positive. None of those wanted may lie below `floor`; the
+    higher it is, the less is to do. `chosen` and `scratch` have room for `count` places and values.
     """
+    size = 0
     for k in range(count):
-        scratch[k] = values[k]
-    cut = kth_largest(scratch, count, min(keep, count))
-    found, at_cut = 0, 0
-    for k in range(count):
-        if values[k] > cut and values[k] > 0:
-            chosen[found] = k
-            found += 1
-    above = found
-    for k in range(count):
-        if found == keep:
-            break
-        if values[k] == cut and cut > 0:
-            chosen[found] = k
-            found += 1
-            at_cut += 1
-    order = np.argsort(-values[chosen[:above]], kind="mergesort")
-    chosen[:above] = chosen[:above][order]
-    return found
+        chosen[size], scratch[size] = k, values[k]
+        size += values[k] >= floor and values[k] > 0
+    if size > keep:
+        cut = kth_largest(scratch, size, keep)
+        above = 0
+        for i in range(size):
+            above += values[chosen[i]] > cut
+        found, equal = 0, keep - above
+        for i in range(size):
+            value = values[chosen[i]]
+            if value > cut or (value == cut and equal > 0):
+                equal -= value == cut
+                chosen[found] = chosen[i]
+                found += 1
+        size = keep
+    _sort_by_value(values, chosen, size)
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _sort_by_value(values: Floats, places: NDArray[np.int64], size: int) -> None:
+    """Order the first `size` places by falling value, by insertion: they are few; equal ones stay in their order."""
+    for i in range(1, size):
+        place = places[i]
+        value, j = values[place], i
+        while j > 0 and values[places[j - 1]] < value:
+            places[j] = places[j - 1]
+            j -= 1
+        places[j] = place

@@ -36,9 +36,7 @@ def _tile(rows: int, blocks: int) -> Any:
             inputs, weights, sums = (
                 context.make_array(signature.args[place])(context, builder, arguments[place]) for place in (0, 2, 4)
             )
-            steps, columns, width = (
-                cgutils.unpack_tuple(builder, array.shape)[1] for array in (inputs, weights, sums)
-            )
+            steps, columns, width = (cgutils.unpack_tuple(builder, array.shape)[1] for array in (inputs, weights, sums))
 
             def address(array: Any, row: Any, width: Any, column: Any) -> Any:
                 return builder.gep(array.data, [builder.add(builder.mul(row, width), column)])

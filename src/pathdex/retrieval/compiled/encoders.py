@@ -152,24 +152,27 @@ def input_vectors(table: Floats, start: Floats, codes: NDArray[np.int64]) -> Flo
 def _advance_gru(weights: GRU, state: Floats, inputs: Floats) -> None:
     dim = state.shape[1]
     hidden, total = state[0], state[1]
-    every, back = np.empty((len(inputs), 3 * dim), np.float32), np.empty(3 * dim, np.float32)
+    every, back = np.empty((len(inputs), 3 * dim), np.float32), np.empty((1, 3 * dim), np.float32)
     every[:] = weights.input_bias
     add_products(inputs, len(inputs), weights.inputs, every)
     new, bits = np.empty(dim, np.float32), np.empty(2 * dim, np.int32)
+    # Views from 0 on: an index that might be negative keeps a loop from being vectorised.
+    back_gates, back_new, bias = back[0, : 2 * dim], back[0, 2 * dim :], weights.hidden_bias
     for t in range(len(inputs)):
-        ahead = every[t]
-        back[:] = weights.hidden_bias
-        add_product(hidden, weights.hidden, back)
-        for k in range(2 * dim):
-            ahead[k] += back[k]
-        sigmoid(ahead, 2 * dim, bits)  # gates r and z
-        for k in range(dim):
+        gates, update, ahead_new = every[t, : 2 * dim], every[t, dim : 2 * dim], every[t, 2 * dim :]
+        for k in range(len(bias)):
+            back[0, k] = bias[k]
+        add_products(state, 1, weights.hidden, back)
+        for k in range(len(gates)):
+            gates[k] += back_gates[k]
+        sigmoid(gates, 2 * dim, bits)  # r and z
+        for k in range(len(new)):
             # tanh(x) = 2 sigmoid(2 x) - 1
-            new[k] = np.float32(2.0) * (ahead[2 * dim + k] + ahead[k] * back[2 * dim + k])
+            new[k] = np.float32(2.0) * (ahead_new[k] + gates[k] * back_new[k])
         sigmoid(new, dim, bits)
-        for k in range(dim):
+        for k in range(len(new)):
             value = np.float32(2.0) * new[k] - np.float32(1.0)
-            hidden[k] = value + ahead[dim + k] * (hidden[k] - value)
+            hidden[k] = value + update[k] * (hidden[k] - value)
             total[k] += inputs[t, k]
     state[2] = inputs[len(inputs) - 1]
 

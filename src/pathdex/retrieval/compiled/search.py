@@ -86,8 +86,7 @@ def beam_search(weights: StructureWeights, trie: Trie, user: Floats, width: int,
         total, node = score[:size][order], child[:size][order]
         if layer + 1 < depth:
             after = np.empty((size, state.shape[1]), np.float32)
-            for b in range(size):
-                advance(weights, state[parent[order[b]]], layer, trie.label[node[b]], scratch, after[b])
+            advance(weights, state, parent[:size][order], layer, trie.label[node], scratch, after)
             state = after
     return node - trie.levels[depth], total
 
@@ -129,7 +128,8 @@ def layer_log_probabilities(weights: StructureWeights, user: Floats, nodes: NDAr
         for layer in range(depth):
             if p == 0 or layer > common:
                 if layer > 0:
-                    advance(weights, states[layer - 1], layer - 1, nodes[p, layer - 1], scratch, states[layer])
+                    chosen = nodes[p, layer - 1 : layer]
+                    advance(weights, states, np.array([layer - 1]), layer - 1, chosen, scratch, states[layer:])
                 score_nodes(weights, states[layer : layer + 1], layer, scratch)
                 norms[layer], logits[layer] = scratch.norms[0], scratch.logits[0]
             result[p, layer] = logits[layer, nodes[p, layer]] - norms[layer]

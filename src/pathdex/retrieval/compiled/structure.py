@@ -14,7 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pathdex.index.arithmetic import Floats, add_product, log_sum_exp, sigmoid
+from pathdex.index.arithmetic import Floats, add_product, sigmoid
+from pathdex.index.softmax import PADDING, log_sum_exp_row
 from pathdex.index.tiles import LANES, ROWS, add_products
 from pathdex.retrieval.compiled.layout import frozen, linear
 
@@ -39,7 +40,7 @@ class StructureWeights(NamedTuple):
     outputs: Floats
     """(layer, hidden, node), nodes padded with zeros."""
     bias: Floats
-    """(layer, node), padded."""
+    """(layer, node), padded with the logit of no node."""
 
     @classmethod
     def pack(cls, weights: Mapping[str, NDArray[Any]]) -> StructureWeights:
@@ -72,7 +73,7 @@ class StructureWeights(NamedTuple):
             linear(weights["cell.weight_hh"]) if recurrent else frozen(np.empty((0, 0))),
             frozen(weights["cell.bias_hh"]) if recurrent else frozen(np.empty(0)),
             frozen(np.pad(outputs.transpose(0, 2, 1), ((0, 0), (0, 0), (0, padding)))),
-            frozen(np.pad(bias, ((0, 0), (0, padding)))),
+            frozen(np.pad(bias, ((0, 0), (0, padding)), constant_values=PADDING)),
         )
 
 
@@ -117,30 +118,42 @@ def score_nodes(weights: StructureWeights, states: Floats, layer: int, scratch: 
     units = weights.outputs.shape[1]
     first = 0 if weights.recurrent else layer * units
     for row in range(len(states)):
-        state, hidden = states[row], scratch.hidden[row]
-        for h in range(units):
-            hidden[h] = max(state[first + h], np.float32(0.0))
+        sums, hidden = states[row, first : first + units], scratch.hidden[row]
+        for h in range(len(hidden)):
+            hidden[h] = max(sums[h], np.float32(0.0))
         scratch.logits[row] = weights.bias[layer]
     add_products(scratch.hidden, len(states), weights.outputs[layer], scratch.logits)
     for row in range(len(states)):
-        scratch.norms[row] = log_sum_exp(scratch.logits[row], weights.num_nodes)
+        scratch.norms[row] = log_sum_exp_row(scratch.logits, row)  # type: ignore[call-arg]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def advance(weights: StructureWeights, state: Floats, layer: int, node: int, scratch: Scratch, after: Floats) -> None:
-    """Write the state after choosing a node to `after`."""
-    row = weights.nodes[layer, node]
+def advance(
+    weights: StructureWeights,
+    states: Floats,
+    parents: NDArray[np.int64],
+    layer: int,
+    nodes: NDArray[np.integer],
+    scratch: Scratch,
+    after: Floats,
+) -> None:
+    """Write to `after[i]` the state that follows `states[parents[i]]` when `nodes[i]` is chosen."""
     if not weights.recurrent:
-        for k in range((layer + 1) * weights.outputs.shape[1], len(state)):  # The sums of earlier layers are done with.
-            after[k] = state[k] + row[k]
+        first = (layer + 1) * weights.outputs.shape[1]  # The sums of earlier layers are done with.
+        for i in range(len(nodes)):
+            sums, old, row = after[i, first:], states[parents[i], first:], weights.nodes[layer, nodes[i], first:]
+            for k in range(len(sums)):
+                sums[k] = old[k] + row[k]
         return
-    hidden = len(state)
+    hidden = states.shape[1]
     gates, back = scratch.gates, scratch.back
-    back[:] = weights.cell_bias
-    add_product(state, weights.cell, back)
-    for k in range(2 * hidden):
-        gates[k] = row[k] + back[k]
-    sigmoid(gates, 2 * hidden, scratch.bits)
-    for k in range(hidden):
-        value = np.tanh(row[2 * hidden + k] + gates[k] * back[2 * hidden + k])
-        after[k] = value + gates[hidden + k] * (state[k] - value)
+    for i in range(len(nodes)):
+        state, row = states[parents[i]], weights.nodes[layer, nodes[i]]
+        back[:] = weights.cell_bias
+        add_product(state, weights.cell, back)
+        for k in range(2 * hidden):
+            gates[k] = row[k] + back[k]
+        sigmoid(gates, 2 * hidden, scratch.bits)
+        for k in range(hidden):
+            value = np.tanh(row[2 * hidden + k] + gates[k] * back[2 * hidden + k])
+            after[i, k] = value + gates[hidden + k] * (state[k] - value)
