@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,9 +141,15 @@ def _confidence(rows: Ragged, num_items: int) -> sparse.csr_matrix:
 
 def _one_blas_thread() -> Any:
     """The library's own threads are slowed down by those of BLAS, and it warns of them."""
-    from threadpoolctl import threadpool_limits
+    return _thread_pools().limit(limits=1, user_api="blas")
 
-    return threadpool_limits(1, "blas")
+
+@functools.cache
+def _thread_pools() -> Any:
+    """Found once: looking through the loaded libraries takes longer than a query."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _require_implicit() -> None:

@@ -45,7 +45,6 @@ class Procedure:
         return [{str(self.width): max(1, round(factor * n))} for factor in self.sweep]
 
 
-_ENCODER_TRIALS = ({"epochs": 10}, {"epochs": 10, "dropout": 0.5}, {"embedding_dim": 128})
 _TREE: dict[str, Any] = {
     "trials": ({"embedding_dim": 64}, {"dropout": 0.4}, {"negatives": 50}),
     "width": "beam",
@@ -64,7 +63,11 @@ PROCEDURES = {
             ({"factors": 128}, {"alpha": 2.0, "regularization": 1.0}, {"alpha": 40.0}),
             {"iterations": 5},
         ),
-        Procedure("youtube-dnn", _ENCODER_TRIALS, {"epochs": 2}),
+        Procedure(
+            "youtube-dnn",
+            ({"epochs": 10}, {"epochs": 10, "dropout": 0.5}, {"embedding_dim": 128}),
+            {"epochs": 2},
+        ),
         Procedure(
             "ffm-hnsw",
             ({"epochs": 10}, {"loss": "softmax"}, {"dropout": 0.5}),
@@ -78,7 +81,7 @@ PROCEDURES = {
         Procedure("otm", quick={"epochs": 1, "beam_epochs": 1}, **_TREE),
         Procedure(
             "deep-retrieval",
-            _ENCODER_TRIALS,
+            ({"epochs": 10}, {"dropout": 0.3}, {"embedding_dim": 128}),
             {"epochs": 2, "rounds": 2, "final_epochs": 1},
             "candidates",
             10,
