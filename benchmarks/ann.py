@@ -117,7 +117,9 @@ def _unseen(found: Codes, seen: NDArray[np.int32], n: int) -> Codes:
     return kept[:count]
 
 
-def measure_set(name: str, data: Trained, families: list[type[Index]], bench: Bench, report: Report) -> None:
+def measure_set(
+    name: str, data: Trained, families: list[type[Index]], bench: Bench, report: Report, most_builds: int | None
+) -> None:
     """Everything of one set; the figures are written after each family."""
     model = data.model
     encode = alternate(
@@ -142,7 +144,9 @@ def measure_set(name: str, data: Trained, families: list[type[Index]], bench: Be
             figures["families"][family.family] = {"missing": missing}
             report.say(f"{name}: {family.family} is left out: {missing}")
             continue
-        figures["families"][family.family] = _family(family, bench, report, name, figures["encode_microseconds"])
+        figures["families"][family.family] = _family(
+            family, bench, report, name, figures["encode_microseconds"], most_builds
+        )
         report.add(name, figures)
         draw(report.plot_file(f"-{name}"), name, figures)
     report.add(name, figures, _table(name, figures))
@@ -174,12 +178,14 @@ def _deep_retrieval(bench: Bench, data: Trained) -> dict[str, Any]:
     }
 
 
-def _family(family: type[Index], bench: Bench, report: Report, name: str, encode: float) -> dict[str, Any]:
-    """All builds of one family. Deep Retrieval's operating points are timed beside each build."""
+def _family(
+    family: type[Index], bench: Bench, report: Report, name: str, encode: float, most_builds: int | None
+) -> dict[str, Any]:
+    """The builds of one family, or the first of them. Deep Retrieval's operating points are timed beside each build."""
     model = bench.data.model
     count = len(model.items)
     builds, own = [], []
-    for parameters in family.grid(count):
+    for parameters in family.grid(count)[:most_builds]:
         items = padded(as_items(model.item_vectors, model.item_bias, parameters["space"]), family.multiple)
         index = family()
         clock, processor = time.perf_counter(), time.process_time()
@@ -275,6 +281,7 @@ def main(arguments: list[str]) -> None:
     known = tuple(family.family.replace(" ", "-").lower() for family in FAMILIES)
     parser.add_argument("--sets", help="comma-separated: " + ", ".join(NAMES))
     parser.add_argument("--families", help="comma-separated: " + ", ".join(known))
+    parser.add_argument("--builds", type=int, help="only so many builds of each family, the first ones [default: all]")
     parser.add_argument("--items", type=int, help="of the synthetic set [default: 1,000,000]")
     parser.add_argument("--retrain", action="store_true", help="do not use the models of earlier runs")
     given = parser.parse_args(arguments)
@@ -289,4 +296,4 @@ def main(arguments: list[str]) -> None:
         )
         with threadpool_limits(1):
             bench = Bench(data, timed=100 if given.quick else 500, repeats=2 if given.quick else 3)
-            measure_set(name, data, families, bench, report)
+            measure_set(name, data, families, bench, report, given.builds)
