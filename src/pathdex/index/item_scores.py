@@ -1,6 +1,6 @@
 """s[v, c] = sum_i p(c | x_i) over an item's samples, by one beam per item: compiled.
 
-A sample that gives a prefix less than a fifth of the prefix's mean mass is skipped below it: it hardly changes the
+A sample that gives a prefix less than half of the prefix's mean mass is skipped below it: it hardly changes the
 order of the paths that matter, and most samples are of that kind. A prefix has at least the mass of each of its
 continuations, and prefixes come best first, so once enough continuations weigh more than the next prefix, the rest is
 left out; that changes nothing.
@@ -15,7 +15,7 @@ from pathdex.index.arithmetic import Floats, kth_largest
 from pathdex.index.checks import Codes
 from pathdex.index.layers import LayerWeights, hidden_units, largest, node_probabilities
 
-NEGLIGIBLE = np.float32(0.2)
+NEGLIGIBLE = np.float32(0.5)
 TOGETHER = 48
 """Prefixes and samples whose layer is computed at once, at least where there are so many."""
 
