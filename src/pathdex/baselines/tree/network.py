@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from pathdex.baselines.tree.compiled import node_logits, node_loss
 from pathdex.baselines.tree.node_model import NodeModel, User
 from pathdex.baselines.tree.settings import TreeSettings
 from pathdex.baselines.tree.tree import Tree
@@ -56,9 +57,31 @@ class TreeNetwork:
         vectors = nn.functional.embedding(torch.where(codes < 0, len(table), codes), inputs)
         return self.model.read(vectors, sequence, last)
 
-    def score(self, table: Tensor, user: User, codes: Tensor) -> Tensor:
+    def score(self, table: Tensor, user: User, codes: NDArray[np.int64]) -> NDArray[np.float32]:
         """Logits (user, node) for codes (user, node) into a table of rows."""
-        gathered = nn.functional.embedding(codes, table)
+        if self.device.type == "cpu":
+            return node_logits(self.model, user, table, codes)
+        logits: NDArray[np.float32] = self._logits(table, user, codes).cpu().numpy()
+        return logits
+
+    def loss(
+        self,
+        table: Tensor,
+        user: User,
+        codes: NDArray[np.int64],
+        labels: NDArray[np.float32],
+        weights: NDArray[np.float32],
+    ) -> Tensor:
+        """The weighted sum of the binary cross-entropies of the labels (user, node)."""
+        if self.device.type == "cpu":
+            return node_loss(self.model, user, table, codes, labels, weights)
+        labels_there, weights_there = (torch.from_numpy(one).to(self.device) for one in (labels, weights))
+        return nn.functional.binary_cross_entropy_with_logits(
+            self._logits(table, user, codes), labels_there, weights_there, reduction="sum"
+        )
+
+    def _logits(self, table: Tensor, user: User, codes: NDArray[np.int64]) -> Tensor:
+        gathered = nn.functional.embedding(_tensor(codes, self.device), table)
         logits: Tensor = self.model(user, gathered[..., :-1], gathered[..., -1])
         return logits
 
@@ -111,8 +134,14 @@ class Histories:
 
     def logits(self, level: int, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         """Scores (user, node) of a level's nodes; a missing node scores -inf."""
-        rows = _tensor(self.network.node_rows(level, np.maximum(nodes, 0)), self.network.device)
-        scores: NDArray[np.float32] = self.network.score(self.network.rows, self.user(level), rows).cpu().numpy()
+        network, wanted = self.network, np.maximum(nodes, 0)
+        first = network.tree.first_row(level)
+        if wanted.size < network.tree.size(level):
+            table = network.rows[_tensor(first + wanted.ravel(), network.device)]
+            wanted = np.arange(wanted.size).reshape(wanted.shape)
+        else:
+            table = network.rows[first : first + network.tree.size(level)]
+        scores = network.score(table, self.user(level), wanted)
         scores[nodes < 0] = -np.inf
         return scores
 

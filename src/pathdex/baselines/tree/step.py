@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from pathdex.baselines.tree.network import TreeNetwork
 from pathdex.model.items import RowAdam
@@ -52,10 +51,11 @@ class NodeStep:
         users = [network.read(table, self._tensor(codes), sequence, last) for codes in read]
         loss = torch.zeros((), device=network.device)
         for number, (lesson, codes) in enumerate(zip(lessons, met, strict=True)):
-            logits = network.score(table, users[number % len(users)], self._tensor(codes))
-            weights = None if lesson.weights is None else self._tensor(lesson.weights)
-            labels = self._tensor(lesson.labels)
-            losses = functional.binary_cross_entropy_with_logits(logits, labels, weights, reduction="sum")
+            weights = np.ones_like(lesson.labels) if lesson.weights is None else lesson.weights
+            # Rows are sorted by level, so a lesson's are side by side.
+            low, high = codes.min(), codes.max()
+            user, part = users[number % len(users)], table[low : high + 1]
+            losses = network.loss(part, user, codes - low, lesson.labels, weights)
             loss = loss + losses / len(batch.targets)
 
         self.dense.zero_grad(set_to_none=True)
