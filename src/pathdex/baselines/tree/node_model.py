@@ -61,13 +61,16 @@ class NodeModel(nn.Module):
         vectors = self.dropout(vectors)
         time, dim = vectors.shape[1], vectors.shape[2]
         sums = nn.functional.pad(vectors.cumsum(dim=1), (0, 0, 1, 0)).view(-1, dim)  # (sequence x (time + 1), dim)
-        back = torch.tensor([0, *(2**window for window in range(self.num_windows))], device=vectors.device)
+        # Windows that no history reaches would be zero all through.
+        reach = min(self.num_windows, 1 + (time - 1).bit_length())
+        back = torch.tensor([0, *(2**window for window in range(reach))], device=vectors.device)
         ends = (last[:, None] + 1 - back).clamp_(min=0)  # (user, window + 1)
         upto = nn.functional.embedding(rows[:, None] * (time + 1) + ends, sums)
         length = ends[:, :-1] - ends[:, 1:]
         windows = (upto[:, :-1] - upto[:, 1:]) / length.clamp(min=1)[..., None]
 
-        shared = torch.relu(self.user_hidden(windows.flatten(1)))
+        weight = self.user_hidden.weight[:, : reach * dim]
+        shared = torch.relu(nn.functional.linear(windows.flatten(1), weight, self.user_hidden.bias))
         mean = upto[:, 0] / ends[:, :1]
         vector = self.user_vector(shared) + self.last(windows[:, 0]) + self.mean(mean)
         hidden = self.user_part(shared)
@@ -80,8 +83,9 @@ class NodeModel(nn.Module):
 
     def forward(self, user: User, nodes: Tensor, bias: Tensor) -> Tensor:
         """Logits (user, node) for node vectors (user, node, dim) and biases (user, node)."""
-        scores = nodes @ user.keys.transpose(1, 2) + self.recency  # (user, node, window)
-        empty = torch.arange(len(self.recency), device=nodes.device) >= user.reached[:, None]
+        recency = self.recency[: user.keys.shape[1]]
+        scores = nodes @ user.keys.transpose(1, 2) + recency  # (user, node, window)
+        empty = torch.arange(len(recency), device=nodes.device) >= user.reached[:, None]
         weights = scores.masked_fill(empty[:, None], -torch.inf).softmax(dim=-1)
         direct = (nodes * (user.vector[:, None] + weights @ user.windows)).sum(dim=-1)
         hidden = torch.relu(self.node_part(nodes) + weights @ user.values + user.hidden[:, None])
