@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pathdex.baselines.tree.network import TreeNetwork
+from pathdex.baselines.tree.row_step import step_rows
 from pathdex.model.items import RowAdam
 from pathdex.training.windows import Batch
 
@@ -62,7 +63,7 @@ class NodeStep:
         loss.backward()  # type: ignore[no-untyped-call]
         self.dense.param_groups[0]["lr"], self.rows.learning_rate = (rate * one for one in self.rates)
         assert table.grad is not None
-        self.rows.step(rows, table.grad)
+        step_rows(self.rows, rows, table.grad)
         self.dense.step()
         return float(loss.detach())
 
