@@ -43,7 +43,7 @@ class Meeting(NamedTuple):
 def node_logits(model: NodeModel, user: User, table: Tensor, codes: NDArray[np.int64]) -> Floats:
     """Logits (user, node) for codes (user, node) into a table of rows."""
     logits = np.empty(codes.shape, np.float32)
-    _score(_meeting(_tensors(model, user, table)), user.reached.numpy(), codes, logits)
+    _score(_meeting(*_tensors(model, user, table)), user.reached.numpy(), codes, logits)
     return logits
 
 
@@ -56,27 +56,32 @@ def node_loss(
 
 
 def _tensors(model: NodeModel, user: User, table: Tensor) -> tuple[Tensor, ...]:
-    return (*user[:5], model.recency, model.out.weight[0], table, model.node_part(table[:, :-1]))
+    return (*user[:5], model.recency, model.out.weight, table, model.node_part.weight)
 
 
-def _meeting(tensors: tuple[Tensor, ...]) -> Meeting:
-    return Meeting(*(tensor.detach().contiguous().numpy() for tensor in tensors))
+def _meeting(*tensors: Tensor) -> Meeting:
+    *parts, out, table, weight = (tensor.detach().contiguous() for tensor in tensors)
+    nodes = table[:, :-1] @ weight.T
+    return Meeting(*(tensor.numpy() for tensor in (*parts, out[0], table, nodes)))
 
 
 class _Loss(torch.autograd.Function):
     @staticmethod
     def forward(
         context: Any,
-        count: NDArray[np.int64],
+        reached: NDArray[np.int64],
         codes: NDArray[np.int64],
         labels: Floats,
         weights: Floats,
         *tensors: Tensor,
     ) -> Tensor:
-        meeting = _meeting(tensors)
+        meeting = _meeting(*tensors)
         gradient = Meeting(*(np.zeros_like(array) for array in meeting))
-        loss = _descend(meeting, count, codes, labels, weights, gradient)
-        context.save_for_backward(*(torch.from_numpy(array) for array in gradient))
+        loss = _descend(meeting, reached, codes, labels, weights, gradient)
+        *parts, to_out, to_table, to_nodes = (torch.from_numpy(array) for array in gradient)
+        table, weight = tensors[-2:]
+        to_table[:, :-1] += to_nodes @ weight
+        context.save_for_backward(*parts, to_out[None], to_table, to_nodes.T @ table[:, :-1])
         return torch.tensor(loss, dtype=torch.float32)
 
     @staticmethod

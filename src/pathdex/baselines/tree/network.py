@@ -45,9 +45,13 @@ class TreeNetwork:
         """Where the vectors of a level's nodes stand in the table."""
         return nodes + self.tree.first_row(level)
 
+    def reading_level(self, level: int) -> int:
+        """The level of the nodes by which a history is read when the given level is scored."""
+        return level if self.settings.hierarchical else self.tree.depth
+
     def history_rows(self, level: int, items: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where the vectors stand by which a history is read when the level is scored; -1 stays."""
-        level = level if self.settings.hierarchical else self.tree.depth
+        level = self.reading_level(level)
         rows = self.node_rows(level, self.tree.ancestors(level))
         return np.where(items < 0, -1, rows[items])
 
@@ -123,7 +127,7 @@ class Histories:
 
     def user(self, level: int) -> User:
         """The users as the level sees them."""
-        key = level if self.network.settings.hierarchical else self.network.tree.depth
+        key = self.network.reading_level(level)
         if key not in self._read:
             used, codes = np.unique(self.network.history_rows(level, self.items), return_inverse=True)
             unseen = int((used < 0).any())  # The start sorts first.

@@ -40,30 +40,36 @@ class NodeStep:
         """Take the step at `rate` times the learning rates. Returns the loss."""
         network = self.network
         network.model.train()
-        levels = [lesson.level for lesson in lessons] if network.settings.hierarchical else [network.tree.depth]
-        histories = [network.history_rows(level, batch.inputs) for level in levels]
-        nodes = [network.node_rows(lesson.level, lesson.nodes) for lesson in lessons]
-        used, local = _local(network.tree.num_rows, [*histories, *nodes])
-        rows = self._tensor(used)
-        table = network.rows[rows].requires_grad_()
+        read = sorted({network.reading_level(lesson.level) for lesson in lessons})
+        met = [network.node_rows(lesson.level, lesson.nodes) for lesson in lessons]
+        histories = [network.history_rows(level, batch.inputs) for level in read]
+        # A table for each level, since autograd handles a part of a table as slowly as the whole.
+        tables: dict[int, Tensor] = {}
+        rows: dict[int, Tensor] = {}
+        places: dict[int, list[NDArray[np.int64]]] = {}
+        for level in sorted({*read, *(lesson.level for lesson in lessons)}):
+            here = [array for at, array in zip(read, histories, strict=True) if at == level]
+            here += [array for lesson, array in zip(lessons, met, strict=True) if lesson.level == level]
+            used, places[level] = _local(network.tree.first_row(level), network.tree.size(level), here)
+            rows[level] = self._tensor(used)
+            tables[level] = network.rows[rows[level]].requires_grad_()
 
-        read, met = local[: len(histories)], local[len(histories) :]
         sequence, last = self._tensor(batch.window), self._tensor(batch.time)
-        users = [network.read(table, self._tensor(codes), sequence, last) for codes in read]
+        users = {
+            level: network.read(tables[level], self._tensor(places[level].pop(0)), sequence, last) for level in read
+        }
         loss = torch.zeros((), device=network.device)
-        for number, (lesson, codes) in enumerate(zip(lessons, met, strict=True)):
+        for lesson in lessons:
             weights = np.ones_like(lesson.labels) if lesson.weights is None else lesson.weights
-            # Rows are sorted by level, so a lesson's are side by side.
-            low, high = codes.min(), codes.max()
-            user, part = users[number % len(users)], table[low : high + 1]
-            losses = network.loss(part, user, codes - low, lesson.labels, weights)
+            user, codes = users[network.reading_level(lesson.level)], places[lesson.level].pop(0)
+            losses = network.loss(tables[lesson.level], user, codes, lesson.labels, weights)
             loss = loss + losses / len(batch.targets)
 
         self.dense.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.dense.param_groups[0]["lr"], self.rows.learning_rate = (rate * one for one in self.rates)
-        assert table.grad is not None
-        step_rows(self.rows, rows, table.grad)
+        gradients = [table.grad for table in tables.values() if table.grad is not None]
+        step_rows(self.rows, torch.cat(list(rows.values())), torch.cat(gradients))
         self.dense.step()
         return float(loss.detach())
 
@@ -71,14 +77,17 @@ class NodeStep:
         return torch.from_numpy(array).to(self.network.device)
 
 
-def _local(num_rows: int, arrays: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-    """The distinct rows that the arrays name, sorted, and the arrays as places among them; -1 stays."""
+def _local(
+    first: int, size: int, arrays: Sequence[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+    """The distinct rows from `first` on that the arrays name, sorted, and the arrays as places among them; -1 stays."""
     # A stamp for each row and one more, which -1 hits.
-    places = np.zeros(num_rows + 1, np.int64)
-    for array in arrays:
+    places = np.zeros(size + 1, np.int64)
+    numbers = [np.where(array < 0, -1, array - first) for array in arrays]
+    for array in numbers:
         places[array] = 1
     places[-1] = 0
     used = np.flatnonzero(places)
     places[used] = np.arange(len(used))
     places[-1] = -1
-    return used, [places[array] for array in arrays]
+    return used + first, [places[array] for array in numbers]
