@@ -26,6 +26,26 @@ class Lesson(NamedTuple):
     """0 for nodes that do not count."""
 
 
+class _Table(NamedTuple):
+    """The rows of a level that a step uses. Autograd fills a gradient of a whole table for any part, so each level has
+    its own."""
+
+    rows: Tensor
+    vectors: Tensor
+    places: list[NDArray[np.int64]]
+
+    @classmethod
+    def gather(cls, network: TreeNetwork, level: int, arrays: Sequence[NDArray[np.int64]]) -> _Table:
+        used, places = _local(network.tree.first_row(level), network.tree.size(level), arrays)
+        rows = torch.from_numpy(used).to(network.device)
+        return cls(rows, network.rows[rows].requires_grad_(), places)
+
+    @property
+    def gradient(self) -> Tensor:
+        assert self.vectors.grad is not None
+        return self.vectors.grad
+
+
 class NodeStep:
     """Binary cross-entropy over the nodes of a few levels, summed over nodes and levels, averaged over samples."""
 
@@ -41,35 +61,29 @@ class NodeStep:
         network = self.network
         network.model.train()
         read = sorted({network.reading_level(lesson.level) for lesson in lessons})
-        met = [network.node_rows(lesson.level, lesson.nodes) for lesson in lessons]
-        histories = [network.history_rows(level, batch.inputs) for level in read]
-        # A table for each level, since autograd handles a part of a table as slowly as the whole.
-        tables: dict[int, Tensor] = {}
-        rows: dict[int, Tensor] = {}
-        places: dict[int, list[NDArray[np.int64]]] = {}
-        for level in sorted({*read, *(lesson.level for lesson in lessons)}):
-            here = [array for at, array in zip(read, histories, strict=True) if at == level]
-            here += [array for lesson, array in zip(lessons, met, strict=True) if lesson.level == level]
-            used, places[level] = _local(network.tree.first_row(level), network.tree.size(level), here)
-            rows[level] = self._tensor(used)
-            tables[level] = network.rows[rows[level]].requires_grad_()
+        named = {level: [network.history_rows(level, batch.inputs)] for level in read}
+        for lesson in lessons:
+            named.setdefault(lesson.level, []).append(network.node_rows(lesson.level, lesson.nodes))
+        tables = {level: _Table.gather(network, level, arrays) for level, arrays in named.items()}
 
         sequence, last = self._tensor(batch.window), self._tensor(batch.time)
+        places = {level: iter(table.places) for level, table in tables.items()}
         users = {
-            level: network.read(tables[level], self._tensor(places[level].pop(0)), sequence, last) for level in read
+            level: network.read(tables[level].vectors, self._tensor(next(places[level])), sequence, last)
+            for level in read
         }
         loss = torch.zeros((), device=network.device)
         for lesson in lessons:
             weights = np.ones_like(lesson.labels) if lesson.weights is None else lesson.weights
-            user, codes = users[network.reading_level(lesson.level)], places[lesson.level].pop(0)
-            losses = network.loss(tables[lesson.level], user, codes, lesson.labels, weights)
+            user, codes = users[network.reading_level(lesson.level)], next(places[lesson.level])
+            losses = network.loss(tables[lesson.level].vectors, user, codes, lesson.labels, weights)
             loss = loss + losses / len(batch.targets)
 
         self.dense.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.dense.param_groups[0]["lr"], self.rows.learning_rate = (rate * one for one in self.rates)
-        gradients = [table.grad for table in tables.values() if table.grad is not None]
-        step_rows(self.rows, torch.cat(list(rows.values())), torch.cat(gradients))
+        rows, gradients = zip(*((table.rows, table.gradient) for table in tables.values()), strict=True)
+        step_rows(self.rows, torch.cat(rows), torch.cat(gradients))
         self.dense.step()
         return float(loss.detach())
 
