@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pathdex.baselines.tree.node_model import NodeModel, User
-from pathdex.index.arithmetic import Floats, power
+from pathdex.index.arithmetic import LOG2_E, POWER, Floats
 from pathdex.index.prefetch import prefetch_row
 
 NOTHING, ONE = np.float32(0.0), np.float32(1.0)
@@ -90,6 +90,19 @@ class _Loss(torch.autograd.Function):
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
+def _power(x: np.float32) -> np.float32:
+    """exp(x) as in `exponentiate`, for one number."""
+    y = min(max(x * LOG2_E, np.float32(-126.0)), np.float32(126.0))
+    whole = np.floor(y)
+    f = y - whole
+    poly = POWER[0] * f + POWER[1]
+    poly = (poly * f + POWER[2]) * f + POWER[3]
+    poly = (poly * f + POWER[4]) * f + POWER[5]
+    result: np.float32 = poly * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return result
+
+
+@njit(cache=True, nogil=True, fastmath=True, inline="always")
 def _meet(
     meeting: Meeting, user: int, count: int, node: int, attention: Floats, likeness: Floats, units: Floats
 ) -> np.float32:
@@ -105,7 +118,7 @@ def _meet(
         top = max(top, attention[w])
     total = NOTHING
     for w in range(count):
-        attention[w] = power(attention[w] - top)
+        attention[w] = _power(attention[w] - top)
         total += attention[w]
     logit: np.float32 = table[node, dim]
     for w in range(count):
@@ -172,7 +185,7 @@ def _descend(
                 top = max(top, attention[w])
             total = NOTHING
             for w in range(count[user]):
-                attention[w] = power(attention[w] - top)
+                attention[w] = _power(attention[w] - top)
                 total += attention[w]
             logit = table[node, dim]
             for w in range(count[user]):
@@ -189,7 +202,7 @@ def _descend(
             for h in range(width):
                 logit += max(units[h], NOTHING) * out[h]
 
-            small = power(-abs(logit))
+            small = _power(-abs(logit))
             loss += weight * (max(logit, NOTHING) - logit * label + np.log(ONE + small))
             error = weight * ((ONE if logit >= NOTHING else small) / (ONE + small) - label)
             for h in range(width):
