@@ -7,4 +7,4 @@ from tests.contract import RecommenderContract
 
 class TestContract(RecommenderContract):
     def make(self) -> OTM:
-        return OTM(**TINY, training_beam=8, beam_epochs=6)
+        return OTM(**{**TINY, "beam_size": 8}, training_beam=8, beam_epochs=6)

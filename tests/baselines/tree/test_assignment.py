@@ -5,7 +5,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from pathdex.baselines.tree.assignment import (
     _gains,
@@ -40,17 +39,16 @@ def test_a_column_that_all_want_goes_to_those_who_gain_most() -> None:
 
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 1000), num_columns=st.integers(1, 5))
-def test_exchanges_come_close_to_the_best_assignment(seed: int, num_columns: int) -> None:
+def test_no_exchange_of_two_rows_is_left_that_gains(seed: int, num_columns: int) -> None:
     random = np.random.default_rng(seed)
     columns = random.permutation(np.repeat(np.arange(num_columns), random.integers(1, 5, num_columns)))
     rows = np.arange(len(columns))
     gains = random.normal(size=(len(columns), num_columns)) + 3 * random.normal(size=num_columns)
     found = exchange(gains, columns, 10)
     assert np.bincount(found).tolist() == np.bincount(columns).tolist()
-    best = linear_sum_assignment(-gains[:, columns])[1]
-    before, after, optimum = (gains[rows, one].sum() for one in (columns, found, columns[best]))
-    assert before - 1e-9 <= after <= optimum + 1e-9
-    assert after >= optimum - 0.25 * (optimum - before) - 1e-9
+    assert gains[rows, found].sum() >= gains[rows, columns].sum() - 1e-9
+    own, elsewhere = gains[rows, found], gains[:, found]  # elsewhere[i, j]: row i in the column of row j
+    assert (elsewhere + elsewhere.T <= own[:, None] + own + 1e-9).all()
 
 
 def test_items_stay_where_nothing_is_gained() -> None:

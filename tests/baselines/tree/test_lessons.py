@@ -70,7 +70,7 @@ def test_a_level_learns_from_the_nodes_that_the_beam_scores() -> None:
     network, batch = tiny_network(11), eleven_samples()
     tree = network.tree
     histories = Histories(network, batch.inputs, batch.window, batch.time)
-    lessons = beam_lessons(network, batch, [1, 3, 4], width=2)
+    lessons = beam_lessons(network, batch, [1, 3, 4], 2, 3, np.random.default_rng(0))
     assert [lesson.level for lesson in lessons] == [1, 3, 4]
     for row in range(11):
         nodes = np.arange(2)
@@ -81,7 +81,8 @@ def test_a_level_learns_from_the_nodes_that_the_beam_scores() -> None:
                     assert lesson.weights is not None
                     counted = lesson.nodes[row][lesson.weights[row] > 0].tolist()
                     assert counted[0] == own
-                    assert sorted(counted) == sorted({own, *(node for node in nodes.tolist() if node >= 0)})
+                    assert own not in counted[1:4]
+                    assert sorted(counted[4:]) == sorted({node for node in nodes.tolist() if node >= 0} - {own})
                     assert lesson.labels[row, 1:].sum() == 0
             if level < 4:
                 scores = histories.logits(level, np.tile(nodes, (11, 1)))[row]

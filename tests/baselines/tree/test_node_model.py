@@ -20,7 +20,7 @@ def test_windows_double_with_their_distance() -> None:
     user = model().read(vectors, torch.tensor([0, 0]), torch.tensor([5, 1]))
     assert user.windows[0, :, 0].tolist() == [6.0, 5.0, 3.5]
     assert user.windows[1, :, 1].tolist() == [-2.0, -1.0, 0.0]
-    assert user.empty.tolist() == [[False, False, False], [False, False, True]]
+    assert user.reached.tolist() == [3, 2]
 
 
 def test_what_comes_later_is_not_read() -> None:
@@ -35,18 +35,17 @@ def test_what_comes_later_is_not_read() -> None:
 
 def slow_score(model: NodeModel, user: User, row: int, node: Tensor, bias: Tensor) -> float:
     if model.attention:
+        reached = range(int(user.reached[row]))
         scores = [
-            float(node @ model.key(user.windows[row, w])) / math.sqrt(2) + float(model.recency[w])
-            for w in range(3)
-            if not user.empty[row, w]
+            float(node @ model.key(user.windows[row, w])) / math.sqrt(2) + float(model.recency[w]) for w in reached
         ]
         top = sum(math.exp(score) for score in scores)
         seen = sum(math.exp(score) / top * user.windows[row, w] for w, score in enumerate(scores))
         direct = node @ (user.vector[row] + seen)
     else:
-        seen = user.vector[row]
+        seen = user.windows[row, 0]
         direct = node @ seen
-    hidden = model.pair(torch.cat([node, seen, node * seen])) + user.hidden[row]
+    hidden = model.node_part(node) + model.seen_part(seen) + user.hidden[row]
     return float(direct + bias + model.out(torch.relu(hidden))[0])
 
 

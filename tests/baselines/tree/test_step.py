@@ -15,8 +15,8 @@ def one_sample(inputs: list[int], target: int) -> Batch:
 
 
 def test_rows_are_numbered_as_they_are_used() -> None:
-    used, (first, second) = _local(10, [np.array([[7, -1], [2, 7]]), np.array([9])])
-    assert used.tolist() == [2, 7, 9]
+    used, (first, second) = _local(20, 10, [np.array([[27, -1], [22, 27]]), np.array([29])])
+    assert used.tolist() == [22, 27, 29]
     assert (first.tolist(), second.tolist()) == ([[1, -1], [0, 1]], [2])
 
 

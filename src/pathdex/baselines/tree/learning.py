@@ -102,7 +102,8 @@ class TreeLearner:
         return [sampled_lesson(self.network.tree, level, batch.targets, count, random) for level in levels]
 
     def _beam(self, batch: Batch, levels: list[int], random: np.random.Generator) -> Sequence[Lesson]:
-        return beam_lessons(self.network, batch, levels, self.settings.training_beam)
+        settings = self.settings
+        return beam_lessons(self.network, batch, levels, settings.training_beam, settings.negatives, random)
 
     def _random(self, *stamp: int) -> np.random.Generator:
         return np.random.default_rng([self.options.seed, *stamp])

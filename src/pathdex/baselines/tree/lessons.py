@@ -35,11 +35,16 @@ def sampled_lesson(
 
 
 @torch.no_grad()
-def beam_lessons(network: TreeNetwork, batch: Batch, levels: list[int], width: int) -> list[Lesson]:
+def beam_lessons(
+    network: TreeNetwork, batch: Batch, levels: list[int], width: int, negatives: int, random: np.random.Generator
+) -> list[Lesson]:
     """OTM's beam-aware lessons (Zhuo et al. 2020): the nodes that a beam scores, with Bayes-optimal pseudo-targets.
 
     A leaf's target is 1 for the item taken. An inner node's is that of the child which the model likes best, so it is
     1 only where following the best children leads to the item. The item's own ancestors are always among the nodes.
+
+    Differs from the paper: `negatives` nodes are drawn beside those of the beam, as for TDM. What a beam of this width
+    leaves out would otherwise forget that it is not wanted, and a wider one finds it.
     """
     network.model.eval()
     tree = network.tree
@@ -51,11 +56,12 @@ def beam_lessons(network: TreeNetwork, batch: Batch, levels: list[int], width: i
     for level in range(network.first_level, tree.depth + 1):
         if level in levels:
             own = tree.ancestors(level)[batch.targets][:, None]
+            drawn = sampled_lesson(tree, level, batch.targets, negatives, random).nodes
             counts = ((nodes != own) & (nodes >= 0)).astype(np.float32)
-            labels = np.zeros((samples, nodes.shape[1] + 1), np.float32)
+            weights = np.concatenate([np.ones_like(drawn, np.float32), counts], axis=1)
+            labels = np.zeros_like(weights)
             labels[:, 0] = targets[level]
-            weights = np.concatenate([np.ones_like(own, np.float32), counts], axis=1)
-            lessons.append(Lesson(level, np.concatenate([own, np.maximum(nodes, 0)], axis=1), labels, weights))
+            lessons.append(Lesson(level, np.concatenate([drawn, np.maximum(nodes, 0)], axis=1), labels, weights))
         if level < tree.depth:
             scores = histories.logits(level, nodes)
             kept = np.argpartition(-scores, min(width, nodes.shape[1]) - 1, axis=1)[:, :width]

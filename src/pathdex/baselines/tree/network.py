@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from pathdex.baselines.tree.compiled import node_logits, node_loss
 from pathdex.baselines.tree.node_model import NodeModel, User
 from pathdex.baselines.tree.settings import TreeSettings
 from pathdex.baselines.tree.tree import Tree
@@ -44,9 +45,13 @@ class TreeNetwork:
         """Where the vectors of a level's nodes stand in the table."""
         return nodes + self.tree.first_row(level)
 
+    def reading_level(self, level: int) -> int:
+        """The level of the nodes by which a history is read when the given level is scored."""
+        return level if self.settings.hierarchical else self.tree.depth
+
     def history_rows(self, level: int, items: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where the vectors stand by which a history is read when the level is scored; -1 stays."""
-        level = level if self.settings.hierarchical else self.tree.depth
+        level = self.reading_level(level)
         rows = self.node_rows(level, self.tree.ancestors(level))
         return np.where(items < 0, -1, rows[items])
 
@@ -56,9 +61,31 @@ class TreeNetwork:
         vectors = nn.functional.embedding(torch.where(codes < 0, len(table), codes), inputs)
         return self.model.read(vectors, sequence, last)
 
-    def score(self, table: Tensor, user: User, codes: Tensor) -> Tensor:
+    def score(self, table: Tensor, user: User, codes: NDArray[np.int64]) -> NDArray[np.float32]:
         """Logits (user, node) for codes (user, node) into a table of rows."""
-        gathered = nn.functional.embedding(codes, table)
+        if self.device.type == "cpu":
+            return node_logits(self.model, user, table, codes)
+        logits: NDArray[np.float32] = self._logits(table, user, codes).cpu().numpy()
+        return logits
+
+    def loss(
+        self,
+        table: Tensor,
+        user: User,
+        codes: NDArray[np.int64],
+        labels: NDArray[np.float32],
+        weights: NDArray[np.float32],
+    ) -> Tensor:
+        """The weighted sum of the binary cross-entropies of the labels (user, node)."""
+        if self.device.type == "cpu":
+            return node_loss(self.model, user, table, codes, labels, weights)
+        labels_there, weights_there = (torch.from_numpy(one).to(self.device) for one in (labels, weights))
+        return nn.functional.binary_cross_entropy_with_logits(
+            self._logits(table, user, codes), labels_there, weights_there, reduction="sum"
+        )
+
+    def _logits(self, table: Tensor, user: User, codes: NDArray[np.int64]) -> Tensor:
+        gathered = nn.functional.embedding(_tensor(codes, self.device), table)
         logits: Tensor = self.model(user, gathered[..., :-1], gathered[..., -1])
         return logits
 
@@ -100,7 +127,7 @@ class Histories:
 
     def user(self, level: int) -> User:
         """The users as the level sees them."""
-        key = level if self.network.settings.hierarchical else self.network.tree.depth
+        key = self.network.reading_level(level)
         if key not in self._read:
             used, codes = np.unique(self.network.history_rows(level, self.items), return_inverse=True)
             unseen = int((used < 0).any())  # The start sorts first.
@@ -111,8 +138,14 @@ class Histories:
 
     def logits(self, level: int, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         """Scores (user, node) of a level's nodes; a missing node scores -inf."""
-        rows = _tensor(self.network.node_rows(level, np.maximum(nodes, 0)), self.network.device)
-        scores: NDArray[np.float32] = self.network.score(self.network.rows, self.user(level), rows).cpu().numpy()
+        network, wanted = self.network, np.maximum(nodes, 0)
+        first = network.tree.first_row(level)
+        if wanted.size < network.tree.size(level):
+            table = network.rows[_tensor(first + wanted.ravel(), network.device)]
+            wanted = np.arange(wanted.size).reshape(wanted.shape)
+        else:
+            table = network.rows[first : first + network.tree.size(level)]
+        scores = network.score(table, self.user(level), wanted)
         scores[nodes < 0] = -np.inf
         return scores
 

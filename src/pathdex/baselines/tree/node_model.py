@@ -18,21 +18,26 @@ from pathdex.model.encoders import identity_linear
 class User(NamedTuple):
     """What the node model keeps of a user, to meet any number of nodes."""
 
+    keys: Tensor
+    """(user, window, dim): what a node's vector is multiplied by for the attention."""
     windows: Tensor
     """(user, window, dim)."""
-    empty: Tensor
-    """(user, window): the history does not reach that far back."""
+    values: Tensor
+    """(user, window, hidden): the windows' part of the hidden units."""
     vector: Tensor
     """(user, dim)."""
     hidden: Tensor
-    """(user, hidden)."""
+    """(user, hidden): the user's own part of the hidden units."""
+    reached: Tensor
+    """(user,): the windows that the history reaches; the others are empty."""
 
 
 class NodeModel(nn.Module):
-    """logit(u, n) = e_n . (x_u + a_u(n)) + b_n + w . relu(W [e_n, a_u(n), e_n * a_u(n)] + h_u).
+    """logit(u, n) = e_n . (x_u + a_u(n)) + b_n + w . relu(W e_n + V a_u(n) + h_u).
 
-    a_u(n) is the history as the node sees it: the windows weighted by attention with e_n as the query, or with
-    `attention` off the user vector x_u. x_u and h_u come from all windows side by side through a dense layer each.
+    a_u(n) is the history as the node sees it: the windows weighted by attention with e_n as the query. x_u and h_u come
+    from all windows side by side through a dense layer each. With `attention` off x_u takes the place of a_u(n), and
+    counts once.
     """
 
     def __init__(self, dim: int, windows: int, hidden: int, dropout: float, *, attention: bool) -> None:
@@ -45,8 +50,9 @@ class NodeModel(nn.Module):
         self.last, self.mean = identity_linear(dim), identity_linear(dim)
         self.user_part = nn.Linear(2 * hidden, hidden)
         self.key = identity_linear(dim)
-        self.recency = nn.Parameter(torch.zeros(windows))
-        self.pair = nn.Linear(3 * dim, hidden, bias=False)
+        self.recency = nn.Parameter(torch.zeros(windows if attention else 1))
+        self.node_part = nn.Linear(dim, hidden, bias=False)
+        self.seen_part = nn.Linear(dim, hidden, bias=False)
         self.out = nn.Linear(hidden, 1, bias=False)
         nn.init.normal_(self.out.weight, std=0.1 * hidden**-0.5)
 
@@ -55,28 +61,32 @@ class NodeModel(nn.Module):
         vectors = self.dropout(vectors)
         time, dim = vectors.shape[1], vectors.shape[2]
         sums = nn.functional.pad(vectors.cumsum(dim=1), (0, 0, 1, 0)).view(-1, dim)  # (sequence x (time + 1), dim)
-        back = torch.tensor([0, *(2**window for window in range(self.num_windows))], device=vectors.device)
+        # Windows that no history reaches would be zero all through.
+        reach = min(self.num_windows, 1 + (time - 1).bit_length())
+        back = torch.tensor([0, *(2**window for window in range(reach))], device=vectors.device)
         ends = (last[:, None] + 1 - back).clamp_(min=0)  # (user, window + 1)
         upto = nn.functional.embedding(rows[:, None] * (time + 1) + ends, sums)
         length = ends[:, :-1] - ends[:, 1:]
         windows = (upto[:, :-1] - upto[:, 1:]) / length.clamp(min=1)[..., None]
 
-        shared = torch.relu(self.user_hidden(windows.flatten(1)))
+        weight = self.user_hidden.weight[:, : reach * dim]
+        shared = torch.relu(nn.functional.linear(windows.flatten(1), weight, self.user_hidden.bias))
         mean = upto[:, 0] / ends[:, :1]
         vector = self.user_vector(shared) + self.last(windows[:, 0]) + self.mean(mean)
-        return User(windows, length == 0, vector, self.user_part(shared))
+        hidden = self.user_part(shared)
+        if self.attention:
+            keys = self.key(windows) / math.sqrt(dim)
+            return User(keys, windows, self.seen_part(windows), vector, hidden, (length > 0).sum(dim=1))
+        # As one window that every node sees.
+        alone, nothing = vector[:, None], torch.zeros_like(vector)
+        return User(nothing[:, None], alone, self.seen_part(alone), nothing, hidden, torch.ones_like(rows))
 
     def forward(self, user: User, nodes: Tensor, bias: Tensor) -> Tensor:
         """Logits (user, node) for node vectors (user, node, dim) and biases (user, node)."""
-        if self.attention:
-            keys = self.key(user.windows)
-            scores = nodes @ keys.transpose(1, 2) / math.sqrt(nodes.shape[-1]) + self.recency  # (user, node, window)
-            weights = scores.masked_fill(user.empty[:, None], -torch.inf).softmax(dim=-1)
-            seen = weights @ user.windows
-            meeting = user.vector[:, None] + seen
-        else:
-            seen = user.vector[:, None].expand_as(nodes)
-            meeting = seen
-        product = nodes * seen
-        hidden = torch.relu(self.pair(torch.cat([nodes, seen, product], dim=-1)) + user.hidden[:, None])
-        return (nodes * meeting).sum(dim=-1) + bias + self.out(hidden)[..., 0]  # type: ignore[no-any-return]
+        recency = self.recency[: user.keys.shape[1]]
+        scores = nodes @ user.keys.transpose(1, 2) + recency  # (user, node, window)
+        empty = torch.arange(len(recency), device=nodes.device) >= user.reached[:, None]
+        weights = scores.masked_fill(empty[:, None], -torch.inf).softmax(dim=-1)
+        direct = (nodes * (user.vector[:, None] + weights @ user.windows)).sum(dim=-1)
+        hidden = torch.relu(self.node_part(nodes) + weights @ user.values + user.hidden[:, None])
+        return direct + bias + self.out(hidden)[..., 0]  # type: ignore[no-any-return]

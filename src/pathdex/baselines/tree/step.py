@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from pathdex.baselines.tree.network import TreeNetwork
+from pathdex.baselines.tree.row_step import step_rows
 from pathdex.model.items import RowAdam
 from pathdex.training.windows import Batch
 
@@ -24,6 +24,26 @@ class Lesson(NamedTuple):
     labels: NDArray[np.float32]
     weights: NDArray[np.float32] | None = None
     """0 for nodes that do not count."""
+
+
+class _Table(NamedTuple):
+    """The rows of a level that a step uses. Autograd fills a gradient of a whole table for any part, so each level has
+    its own."""
+
+    rows: Tensor
+    vectors: Tensor
+    places: list[NDArray[np.int64]]
+
+    @classmethod
+    def gather(cls, network: TreeNetwork, level: int, arrays: Sequence[NDArray[np.int64]]) -> _Table:
+        used, places = _local(network.tree.first_row(level), network.tree.size(level), arrays)
+        rows = torch.from_numpy(used).to(network.device)
+        return cls(rows, network.rows[rows].requires_grad_(), places)
+
+    @property
+    def gradient(self) -> Tensor:
+        assert self.vectors.grad is not None
+        return self.vectors.grad
 
 
 class NodeStep:
@@ -40,29 +60,30 @@ class NodeStep:
         """Take the step at `rate` times the learning rates. Returns the loss."""
         network = self.network
         network.model.train()
-        levels = [lesson.level for lesson in lessons] if network.settings.hierarchical else [network.tree.depth]
-        histories = [network.history_rows(level, batch.inputs) for level in levels]
-        nodes = [network.node_rows(lesson.level, lesson.nodes) for lesson in lessons]
-        used, local = _local(network.tree.num_rows, [*histories, *nodes])
-        rows = self._tensor(used)
-        table = network.rows[rows].requires_grad_()
+        read = sorted({network.reading_level(lesson.level) for lesson in lessons})
+        named = {level: [network.history_rows(level, batch.inputs)] for level in read}
+        for lesson in lessons:
+            named.setdefault(lesson.level, []).append(network.node_rows(lesson.level, lesson.nodes))
+        tables = {level: _Table.gather(network, level, arrays) for level, arrays in named.items()}
 
-        read, met = local[: len(histories)], local[len(histories) :]
         sequence, last = self._tensor(batch.window), self._tensor(batch.time)
-        users = [network.read(table, self._tensor(codes), sequence, last) for codes in read]
+        places = {level: iter(table.places) for level, table in tables.items()}
+        users = {
+            level: network.read(tables[level].vectors, self._tensor(next(places[level])), sequence, last)
+            for level in read
+        }
         loss = torch.zeros((), device=network.device)
-        for number, (lesson, codes) in enumerate(zip(lessons, met, strict=True)):
-            logits = network.score(table, users[number % len(users)], self._tensor(codes))
-            weights = None if lesson.weights is None else self._tensor(lesson.weights)
-            labels = self._tensor(lesson.labels)
-            losses = functional.binary_cross_entropy_with_logits(logits, labels, weights, reduction="sum")
+        for lesson in lessons:
+            weights = np.ones_like(lesson.labels) if lesson.weights is None else lesson.weights
+            user, codes = users[network.reading_level(lesson.level)], next(places[lesson.level])
+            losses = network.loss(tables[lesson.level].vectors, user, codes, lesson.labels, weights)
             loss = loss + losses / len(batch.targets)
 
         self.dense.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.dense.param_groups[0]["lr"], self.rows.learning_rate = (rate * one for one in self.rates)
-        assert table.grad is not None
-        self.rows.step(rows, table.grad)
+        rows, gradients = zip(*((table.rows, table.gradient) for table in tables.values()), strict=True)
+        step_rows(self.rows, torch.cat(rows), torch.cat(gradients))
         self.dense.step()
         return float(loss.detach())
 
@@ -70,14 +91,17 @@ class NodeStep:
         return torch.from_numpy(array).to(self.network.device)
 
 
-def _local(num_rows: int, arrays: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-    """The distinct rows that the arrays name, sorted, and the arrays as places among them; -1 stays."""
+def _local(
+    first: int, size: int, arrays: Sequence[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+    """The distinct rows from `first` on that the arrays name, sorted, and the arrays as places among them; -1 stays."""
     # A stamp for each row and one more, which -1 hits.
-    places = np.zeros(num_rows + 1, np.int64)
-    for array in arrays:
+    places = np.zeros(size + 1, np.int64)
+    numbers = [np.where(array < 0, -1, array - first) for array in arrays]
+    for array in numbers:
         places[array] = 1
     places[-1] = 0
     used = np.flatnonzero(places)
     places[used] = np.arange(len(used))
     places[-1] = -1
-    return used, [places[array] for array in arrays]
+    return used + first, [places[array] for array in numbers]
