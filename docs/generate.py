@@ -34,7 +34,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "num_negatives",
     ),
     "e-step": (
-        "schedule", "epochs", "rounds", "final_epochs", "batch_size", "structure_batch_size", "learning_rate",
+        "schedule", "epochs", "rounds", "structure_epochs", "final_epochs", "batch_size", "structure_batch_size", "learning_rate",
         "item_learning_rate", "structure_learning_rate", "weight_decay",
     ),
     "m-step": (

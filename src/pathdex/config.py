@@ -80,6 +80,7 @@ class Config:
     )
     epochs: int = parameter(6, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
     rounds: int = parameter(4, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
+    structure_epochs: int = parameter(2, "epochs of the structure model in each of these E-steps", low=1)
     final_epochs: int = parameter(2, "epochs of the structure model on the final paths", low=0)
     batch_size: int = parameter(1024, "interactions per step of the encoder", low=1)
     structure_batch_size: int = parameter(4096, "interactions per step of the structure model alone", low=1)
@@ -206,6 +207,7 @@ _PAPER = {
     "schedule": "paper",
     "epochs": 2,
     "rounds": 1,
+    "structure_epochs": 1,
     "final_epochs": 1,
     "start": "random",
     "scoring": "streaming",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pathdex.index.item_scores import score_item_paths
 from pathdex.index.layers import LayerWeights
-from pathdex.index.paths import encode_paths
+from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.model.structure import MLPStructure, path_log_probabilities
 from pathdex.training.scoring import ItemSamples, collect_item_scores, score_items, score_paths, stream_scores
@@ -45,13 +45,18 @@ def test_compiled_scores_agree_with_torch(nodes: int, depth: int, samples: int, 
     with torch.no_grad():
         sums = structure.begin(users).numpy()
     own = np.random.default_rng(seed).integers(nodes, size=(3, 2, depth))
-    codes, scores, of_own = score_item_paths(sums, LayerWeights.pack(*structure.layer_arrays()), beam, 6, own)
+    weights = LayerWeights.pack(*structure.layer_arrays())
+    codes, scores, of_own = score_item_paths(sums, weights, beam, 6, own, negligible=0.0)
     number = expected.shape[1]
     np.testing.assert_allclose(scores[:, :number], expected.numpy(), rtol=2e-4)
     assert (codes[:, number:] == -1).all()
     same = codes[:, :number] == encode_paths(expected_nodes.numpy(), nodes)
     assert same.mean() > 0.9  # all but ties
     np.testing.assert_allclose(of_own, score_paths(structure, users, own), rtol=1e-4)
+
+    codes, scores, _ = score_item_paths(sums, weights, beam, 6, own, negligible=0.5)
+    exact = score_paths(structure, users, decode_paths(np.maximum(codes, 0), nodes, depth))
+    assert (scores <= exact * 1.0001)[codes >= 0].all()  # what is left out is missing, nothing else changes
 
 
 def test_samples_belong_to_their_item_and_are_at_most_as_many_as_asked() -> None:

@@ -15,22 +15,23 @@ from pathdex.index.arithmetic import Floats, kth_largest
 from pathdex.index.checks import Codes
 from pathdex.index.layers import LayerWeights, hidden_units, largest, node_probabilities
 
-NEGLIGIBLE = np.float32(0.5)
+NEGLIGIBLE = 0.5
 TOGETHER = 48
 """Prefixes and samples whose layer is computed at once, at least where there are so many."""
 
 
 def score_item_paths(
-    sums: Floats, weights: LayerWeights, beam_size: int, keep: int, paths: Codes
+    sums: Floats, weights: LayerWeights, beam_size: int, keep: int, paths: Codes, negligible: float = NEGLIGIBLE
 ) -> tuple[Codes, Floats, Floats]:
     """The paths with the largest s[v, c] that a beam finds: codes and scores (item, path), best first, -1 behind.
 
-    The third array holds s[v, c] of each item's own `paths` (item, path, layer), given as nodes.
+    The third array holds s[v, c] of each item's own `paths` (item, path, layer), given as nodes. A sample is left out
+    below a prefix to which it gives less than `negligible` times the mean over the samples.
     `sums` (item, sample, layer, hidden) holds W_x x + b of each sample of each item; all items have equally many.
     """
     codes = np.full((len(sums), keep), -1, np.int64)
     scores, own = np.zeros((len(sums), keep), np.float32), np.zeros(paths.shape[:2], np.float32)
-    _score_items(sums, weights, beam_size, keep, paths, codes, scores, own)
+    _score_items(sums, weights, beam_size, keep, np.float32(negligible), paths, codes, scores, own)
     return codes, scores, own
 
 
@@ -40,18 +41,27 @@ def _score_items(
     weights: LayerWeights,
     beam_size: int,
     keep: int,
+    negligible: np.float32,
     paths: Codes,
     codes: Codes,
     scores: Floats,
     own: Floats,
 ) -> None:
     for item in prange(len(sums)):
-        _score_best(sums[item], weights, beam_size, keep, codes[item], scores[item])
+        _score_best(sums[item], weights, beam_size, keep, negligible, codes[item], scores[item])
         _score_given(sums[item], weights, paths[item], codes[item], scores[item], own[item])
 
 
 @njit(cache=True, nogil=True)
-def _score_best(sums: Floats, weights: LayerWeights, beam_size: int, keep: int, codes: Codes, scores: Floats) -> None:
+def _score_best(
+    sums: Floats,
+    weights: LayerWeights,
+    beam_size: int,
+    keep: int,
+    negligible: np.float32,
+    codes: Codes,
+    scores: Floats,
+) -> None:
     samples, depth, width = sums.shape
     num_nodes = weights.num_nodes
     hidden = np.empty((TOGETHER + samples, width), np.float32)
@@ -74,7 +84,7 @@ def _score_best(sums: Floats, weights: LayerWeights, beam_size: int, keep: int, 
             first, first_row = done, rows
             while done < beam and rows - first_row < TOGETHER:
                 _sum_nodes(weights.nodes, prefix, done, layer, offset)
-                floor = NEGLIGIBLE * mass[done] / samples
+                floor = negligible * mass[done] / samples
                 for i in range(samples):
                     row_of[done, i] = -1
                     if weight[done, i] > floor:
@@ -87,9 +97,11 @@ def _score_best(sums: Floats, weights: LayerWeights, beam_size: int, keep: int, 
                 for i in range(samples):
                     if row_of[b, i] >= 0:
                         _add_scaled(share, row_of[b, i], weight[b, i], total, b)
-                total[b, num_nodes:] = 0.0
+                for k in range(num_nodes, padded):
+                    total[b, k] = 0.0
             if done < beam and done >= 2 * looked and done * num_nodes >= wanted:
-                scratch[: done * padded] = flat[: done * padded]
+                for k in range(done * padded):
+                    scratch[k] = flat[k]
                 cut, looked = kth_largest(scratch, done * padded, wanted), done
         found = largest(flat, beam * padded, wanted, cut, scratch, chosen)
         if last:
@@ -98,10 +110,11 @@ def _score_best(sums: Floats, weights: LayerWeights, beam_size: int, keep: int, 
                 codes[rank] = _code(prefix[b], layer, num_nodes) * num_nodes + node
                 scores[rank] = flat[chosen[rank]]
             return
-        old_prefix[:beam], old_weight[:beam] = prefix[:beam], weight[:beam]
+        prefix, old_prefix, weight, old_weight = old_prefix, prefix, old_weight, weight
         for rank in range(found):
             b, node = chosen[rank] // padded, chosen[rank] % padded
-            prefix[rank] = old_prefix[b]
+            for before in range(layer):
+                prefix[rank, before] = old_prefix[b, before]
             prefix[rank, layer] = node
             mass[rank] = flat[chosen[rank]]
             for i in range(samples):

@@ -30,7 +30,10 @@ def phases(config: Config) -> list[Phase]:
 
     Differs from the paper: after the last M-step the structure model goes over the final paths for `final_epochs` more.
     """
-    rounds = Phase("structure", config.rounds + (config.final_epochs if config.rounds else 0), range(config.rounds))
+    each = config.structure_epochs
+    epochs = config.rounds * each
+    m_steps = range(each - 1, epochs, each)
+    rounds = Phase("structure", epochs + (config.final_epochs if config.rounds else 0), m_steps)
     if config.schedule == "paper":
         return [Phase("joint", config.epochs, range(config.epochs)), rounds]
     return [Phase("encoder", config.epochs, range(0), anneal=True), rounds]
