@@ -11,7 +11,7 @@ from pathdex.index.postings import Postings
 from pathdex.index.start import random_paths
 from pathdex.model.beam import beam_search as model_beam_search
 from pathdex.model.structure import STRUCTURES, MLPStructure, RecurrentStructure, path_log_probabilities
-from pathdex.retrieval.compiled.search import Trie, beam_search, layer_log_probabilities
+from pathdex.retrieval.compiled.search import BLOCK, Trie, beam_search, layer_log_probabilities
 from pathdex.retrieval.compiled.structure import StructureWeights
 
 DIM = 5
@@ -77,9 +77,10 @@ def test_a_beam_can_stop_at_a_prefix() -> None:
 
 @pytest.mark.parametrize("kind", sorted(STRUCTURES))
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_layers_multiply_to_the_probability_of_a_path(kind: str, depth: int) -> None:
+@pytest.mark.parametrize("count", [1, 20, 2 * BLOCK + 1])
+def test_layers_multiply_to_the_probability_of_a_path(kind: str, depth: int, count: int) -> None:
     structure = random_structure(kind, 3, depth, 2)
-    nodes = decode_paths(np.sort(np.random.default_rng(0).integers(0, 3**depth, 20)), 3, depth)
+    nodes = decode_paths(np.sort(np.random.default_rng(0).integers(0, 3**depth, count)), 3, depth)
     user = torch.randn(1, DIM)
     got = layer_log_probabilities(packed(structure), user[0].numpy(), nodes)
     expected = path_log_probabilities(structure, user, torch.from_numpy(nodes)[None])[0].detach().numpy()

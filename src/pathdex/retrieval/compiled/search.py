@@ -24,6 +24,10 @@ ROOM = 8
 its layer."""
 
 
+BLOCK = 1024
+"""Paths that are scored together, so that the states of their prefixes stay small."""
+
+
 class Trie(NamedTuple):
     """The prefixes of the paths in use."""
 
@@ -109,28 +113,40 @@ def _keep_best(score: Floats, child: Places, parent: Places, spare: Floats, size
 
 
 @njit(cache=True, nogil=True)
-def layer_log_probabilities(weights: StructureWeights, user: Floats, nodes: NDArray[np.int64]) -> Floats:
+def layer_log_probabilities(weights: StructureWeights, user: Floats, nodes: Places) -> Floats:
     """log p(c_d | x, c_1..c_{d-1}) of paths (path, layer).
 
     Paths in the order of their codes share the work on common prefixes.
     """
-    scratch = new_scratch(weights)
-    depth = weights.depth
     result = np.empty(nodes.shape, np.float32)
-    start = begin(weights, user)
-    states = np.empty((depth, len(start)), np.float32)
-    states[0] = start
-    logits, norms = np.empty((depth, weights.bias.shape[1]), np.float32), np.empty(depth, np.float32)
-    for p in range(len(nodes)):
-        common = 0
-        while p > 0 and common < depth - 1 and nodes[p, common] == nodes[p - 1, common]:
-            common += 1
-        for layer in range(depth):
-            if p == 0 or layer > common:
-                if layer > 0:
-                    chosen = nodes[p, layer - 1 : layer]
-                    advance(weights, states, np.array([layer - 1]), layer - 1, chosen, scratch, states[layer:])
-                score_nodes(weights, states[layer : layer + 1], layer, scratch)
-                norms[layer], logits[layer] = scratch.norms[0], scratch.logits[0]
-            result[p, layer] = logits[layer, nodes[p, layer]] - norms[layer]
+    start = begin(weights, user).reshape(1, -1)
+    for first in range(0, len(nodes), BLOCK):
+        _score_block(weights, start, nodes[first : first + BLOCK], result[first : first + BLOCK])
     return result
+
+
+@njit(cache=True, nogil=True)
+def _score_block(weights: StructureWeights, states: Floats, nodes: Places, result: Floats) -> None:
+    """Layer by layer: the state of every distinct prefix once, and several at a time."""
+    scratch = new_scratch(weights)
+    count, depth = nodes.shape
+    prefix_of, parents, chosen = np.zeros(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    for layer in range(depth):
+        path = 0
+        for first in range(0, len(states), TOGETHER):
+            score_nodes(weights, states[first : first + TOGETHER], layer, scratch)
+            while path < count and prefix_of[path] < first + TOGETHER:
+                row = prefix_of[path] - first
+                result[path, layer] = scratch.logits[row, nodes[path, layer]] - scratch.norms[row]
+                path += 1
+        if layer + 1 == depth:
+            return
+        distinct, before = 0, -1
+        for path in range(count):
+            if path == 0 or prefix_of[path] != before or nodes[path, layer] != nodes[path - 1, layer]:
+                parents[distinct], chosen[distinct] = prefix_of[path], nodes[path, layer]
+                distinct += 1
+            before, prefix_of[path] = prefix_of[path], distinct - 1
+        after = np.empty((distinct, states.shape[1]), np.float32)
+        advance(weights, states, parents[:distinct], layer, chosen[:distinct], scratch, after)
+        states = after
