@@ -2,7 +2,8 @@
 
 What is searched is the largest x . y_v + b_v. With the bias as a further feature that is an inner product of [x, 1] and
 [y_v, b_v]. A graph or a clustering by distance can search it as well: with one more feature that makes all item vectors
-equally long, the largest product is the least distance (Bachrach et al. 2014). Both ways are tried where both exist.
+equally long, the largest product is the least distance (Bachrach et al. 2014). Both ways are tried where both exist,
+the product first: the lengths of learned vectors differ so much that the further feature drowns the others.
 """
 
 from __future__ import annotations
@@ -94,9 +95,9 @@ class _Graph(Index):
     @classmethod
     def grid(cls, items: int) -> list[Settings]:
         return [
-            {"space": DISTANCE, "neighbours": 16},
             {"space": PRODUCT, "neighbours": 16},
-            {"space": DISTANCE, "neighbours": 32},
+            {"space": DISTANCE, "neighbours": 16},
+            {"space": PRODUCT, "neighbours": 32},
         ]
 
     @classmethod
@@ -199,7 +200,7 @@ class FaissIVFFlat(_Faiss):
 
     @classmethod
     def grid(cls, items: int) -> list[Settings]:
-        return [{"space": space, "lists": lists} for lists in list_counts(items) for space in (DISTANCE, PRODUCT)]
+        return [{"space": space, "lists": lists} for lists in list_counts(items) for space in (PRODUCT, DISTANCE)]
 
     @classmethod
     def settings(cls, items: int) -> list[Settings]:
@@ -223,8 +224,8 @@ class FaissIVFPQ(_Faiss):
     def grid(cls, items: int) -> list[Settings]:
         lists = list_counts(items)
         return [
-            {"space": DISTANCE, "lists": lists[0], "bits": 8},
             {"space": PRODUCT, "lists": lists[0], "bits": 8},
+            {"space": DISTANCE, "lists": lists[0], "bits": 8},
             {"space": PRODUCT, "lists": lists[0], "bits": 4},
             {"space": PRODUCT, "lists": lists[1], "bits": 4},
         ]

@@ -27,6 +27,7 @@ REDUCED: dict[str, Any] = {
     "batch_size": 4096,
     "epochs": 2,
     "rounds": 1,
+    "structure_epochs": 1,
     "final_epochs": 1,
     "candidate_paths": 50,
     "score_beam": 20,
