@@ -27,9 +27,7 @@ def test_a_run_holds_the_bundle_the_split_the_log_and_the_request(run: Path) -> 
     assert [(one["phase"], one["number"]) for one in log] == [
         ("encoder", 1),
         ("encoder", 2),
-        ("structure", 1),
-        ("structure", 2),
-        ("structure", 3),
+        *(("structure", number) for number in range(1, 6)),
     ]
     split = load_split(run / "split")
     assert (len(split.valid), len(split.test), split.train.num_users) == (5, 6, 49)

@@ -64,7 +64,7 @@ def test_brute_force_searches_the_vectors_of_deep_retrieval(asked: Asked, tmp_pa
     assert isinstance(brute, BruteForce)
     assert [file.name for file in (tmp_path / "models").iterdir()] == ["deep-retrieval-seed0"]
     assert (brute.model.item_vectors == model.item_vectors).all()  # type: ignore[attr-defined]
-    assert [record["phase"] for record in fitted["records"]] == ["encoder"] * 2 + ["structure"] * 3
+    assert [record["phase"] for record in fitted["records"]] == ["encoder"] * 2 + ["structure"] * 5
 
 
 def test_the_checksum_of_a_folder_is_that_of_its_files(tmp_path: Path) -> None:
