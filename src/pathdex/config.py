@@ -120,7 +120,7 @@ class Config:
 
     # Retrieval.
     beam_size: int = parameter(50, "B, paths that a query follows by default", low=1)
-    path_weight: float = parameter(0.3, "weight of the log path probability in the final score", low=0.0)
+    path_weight: float = parameter(0.6, "weight of the log path probability in the final score", low=0.0)
 
     def __post_init__(self) -> None:
         check_fields(self, self._inconsistencies)

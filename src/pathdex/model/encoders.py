@@ -16,8 +16,8 @@ from torch import Tensor, nn
 class GRUEncoder(nn.Module):
     """The paper's encoder (Section 4), a GRU, beside the last item and the mean of the history.
 
-    Differs from the paper: x = P h_t + A e_t + B mean(e_1..e_t) with A and B starting at the identity. On sparse
-    catalogues the two direct terms carry what a GRU alone needs many epochs to learn.
+    Differs from the paper: x = P h_t + A e_t + B mean(e_1..e_t), where A and B start as 0.5 and 1.5 times the identity.
+    On sparse catalogues the two direct terms carry what a GRU alone needs many epochs to learn.
     """
 
     def __init__(self, dim: int, dropout: float) -> None:
@@ -25,8 +25,8 @@ class GRUEncoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.recurrent = nn.GRU(dim, dim, batch_first=True)
         self.project = nn.Linear(dim, dim)
-        self.last = identity_linear(dim)
-        self.mean = identity_linear(dim)
+        self.last = identity_linear(dim, 0.5)
+        self.mean = identity_linear(dim, 1.5)
 
     def forward(self, vectors: Tensor) -> Tensor:
         vectors = self.dropout(vectors)  # (batch, time, dim)
@@ -108,9 +108,11 @@ def running_mean(vectors: Tensor) -> Tensor:
     return vectors.cumsum(dim=1) / counts[:, None]
 
 
-def identity_linear(dim: int) -> nn.Linear:
+def identity_linear(dim: int, factor: float = 1.0) -> nn.Linear:
+    """A layer that starts by multiplying with `factor`."""
     layer = nn.Linear(dim, dim, bias=False)
-    nn.init.eye_(layer.weight)
+    with torch.no_grad():
+        layer.weight.copy_(factor * torch.eye(dim))
     return layer
 
 
