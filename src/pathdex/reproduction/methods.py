@@ -81,7 +81,7 @@ PROCEDURES = {
         Procedure("otm", quick={"epochs": 1, "beam_epochs": 1}, **_TREE),
         Procedure(
             "deep-retrieval",
-            ({"epochs": 10}, {"dropout": 0.3}, {"encoder": "pooled", "epochs": 10}),
+            ({"epochs": 10}, {"epochs": 10, "structure_hidden": 256}, {"encoder": "pooled", "epochs": 10}),
             {"epochs": 2, "rounds": 2, "final_epochs": 1},
             "candidates",
             10,
