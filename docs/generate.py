@@ -6,6 +6,7 @@ A page holds `<!-- generated: NAME -->` and, further down, `<!-- end -->`; betwe
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from pathdex.data.sources import SOURCES
 from pathdex.server.limits import Limits
 
 FOLDER = Path(__file__).parent
+REPORTS = FOLDER.parent / "benchmarks" / "results" / "reports"
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "structure": ("num_nodes", "depth", "paths_per_item", "structure", "structure_hidden", "node_dim"),
@@ -139,6 +141,33 @@ def _commands() -> str:
     return _table(["command", "what it does"], rows)
 
 
+def _reports() -> dict[str, dict[str, Any]]:
+    """The committed comparisons by the name of their folder, in the order of the number of items."""
+    found = {path.parent.name: json.loads(path.read_text()) for path in REPORTS.glob("*/results.json")}
+    return dict(sorted(found.items(), key=lambda one: one[1]["data"]["items"]))
+
+
+def _comparison() -> str:
+    reports = _reports()
+    head = [f"F in %: [{name}](../benchmarks/results/reports/{name}/report.md)" for name in reports]
+    columns = [_compared(report) for report in reports.values()]
+    times = [_times(report) for report in reports.values()]
+    methods = list(dict.fromkeys(method for column in columns for method in column))
+    rows = [[method, *(column.get(method, "") for column in [*columns, *times])] for method in methods]
+    return _table(["method", *head, *(f"ms: {name}" for name in reports)], rows)
+
+
+def _compared(report: dict[str, Any]) -> dict[str, str]:
+    """The F of each method as it is asked in the comparison, seen items removed."""
+    rows = [row for row in report["comparison"] if row["main"] and row["filter_seen"]]
+    return {row["method"]: f"{100 * row['f_measure']:.2f} ± {100 * row['f_measure_deviation']:.2f}" for row in rows}
+
+
+def _times(report: dict[str, Any]) -> dict[str, str]:
+    """Milliseconds per query, one by one, asked in the same way."""
+    return {row["method"]: f"{1e3 * row['seconds_per_query']:.2f}" for row in report["inference_time"] if row["main"]}
+
+
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -156,6 +185,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "column-names": _column_names,
     "sources": _sources,
     "commands": _commands,
+    "comparison": _comparison,
     "limits": lambda: _parameters(Limits, [spec.name for spec in dataclasses.fields(Limits)]),
 }
 
