@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import importlib.metadata
 import importlib.util
 import os
@@ -108,6 +110,15 @@ def package_version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+@functools.cache
+def source_digest() -> str:
+    """The first 12 digits of a SHA-256 over the source files of this package: which state of the code is at work."""
+    folder, digest = Path(pathdex.__file__).parent, hashlib.sha256()
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(f"{file.relative_to(folder).as_posix()}\n".encode() + file.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _cores() -> int:

@@ -9,6 +9,7 @@ import pytest
 
 from pathdex.errors import RunError
 from pathdex.reproduction.steps import Step, Store
+from pathdex.system import source_digest
 
 
 def work(**inputs: Any) -> dict[str, Any]:
@@ -25,6 +26,7 @@ def test_a_step_leaves_its_result_time_and_memory(tmp_path: Path) -> None:
     assert record["seconds"] == seconds >= 0
     assert record["peak_memory"] > 0
     assert record["title"] == "Double one"
+    assert record["code"] == source_digest()
 
 
 def test_a_step_that_fails_leaves_nothing(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def provenance(request: Request, steps: Sequence[Step], store: Store, *, checksu
     """The circumstances of a finished report."""
     system = examine(store.path)
     records = [store.record(step.name) for step in steps]
-    kept = ("step", "title", "started", "seconds", "peak_memory", "pathdex")
+    kept = ("step", "title", "started", "seconds", "peak_memory", "pathdex", "code")
     return {
         "command": command,
         "source": request.source.name,
@@ -40,7 +40,7 @@ def provenance(request: Request, steps: Sequence[Step], store: Store, *, checksu
             "load_average": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
         },
         "seconds": sum(record["seconds"] for record in records),
-        "steps": [{name: record[name] for name in kept} for record in records],
+        "steps": [{name: record.get(name) for name in kept} for record in records],
     }
 
 

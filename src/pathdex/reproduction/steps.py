@@ -20,6 +20,7 @@ from pathdex.errors import RunError
 from pathdex.evaluation.files import write_json
 from pathdex.reproduction.memory import forget_peak, peak_memory
 from pathdex.reproduction.request import check_same
+from pathdex.system import source_digest
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ class Store:
             "peak_memory": peak_memory(),
             "peak_of_step": measured,
             "pathdex": pathdex.__version__,
+            "code": source_digest(),
             "result": result,
         }
         write_json(self._file(step.name), record)

@@ -20,18 +20,19 @@ def comparison_parts(results: Results) -> list[Part]:
         Figure(
             "comparison",
             figures.comparison_figure(main, n),
-            f"F@{n} of each method. Whiskers: standard deviation over the seeds. Hatched: the ceiling of Deep "
-            "Retrieval's index, not a system.",
+            f"F@{n} of each method. Whiskers: standard deviation over the seeds. Hatched: Deep Retrieval's "
+            "encoder over all items, not a system of its own.",
         ),
         *(_accuracy(results, filter_seen) for filter_seen in WORDS),
         Text(
-            "Precision, recall and F are taken per user and averaged. `scored` is the number of items that were scored "
-            "per user."
+            "Precision, recall and F are taken per user and averaged. `scored` is the number of items per user whose "
+            "final score was worked out; inner nodes of trees, nodes of graphs on the way and items that a budget cuts "
+            "are not among them."
         ),
         *(_tests(results, filter_seen) for filter_seen in WORDS),
         Text(
-            "Every method is tested against the best of the others, and brute force, which is the ceiling of Deep "
-            "Retrieval's index, against Deep Retrieval. The test is a paired randomisation test on the users' F "
+            "Every method is tested against the best of the others, and brute force, which is Deep Retrieval's encoder "
+            "over all items, against Deep Retrieval. The test is a paired randomisation test on the users' F "
             f"({RESAMPLES:,} sign patterns), with an interval by Student's t. A user who was held out in several seeds "
             "counts once, with the mean difference. Holm's method corrects for the number of tests in the table. The "
             "test speaks about other users; the differences in the single seeds tell whether training again would "

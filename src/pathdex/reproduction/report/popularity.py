@@ -18,7 +18,8 @@ def popularity_parts(results: Results) -> list[Part]:
             "The paper says that Deep Retrieval is friendlier to less popular items. Here the catalogue is cut into "
             "ten equal parts by how often its items occur in training, the first the most popular; the long tail is "
             "all but the first two. Coverage is the share of the catalogue that at least one user gets; novelty is the "
-            "mean -log2 of an item's share of the interactions, in bits."
+            "mean -log2 of an item's share of the interactions, in bits. What the users took was held out, so "
+            "items that they took look rarer in training than they are, most of all in the last parts."
         ),
         Points(tail_findings(results)) if found["tail_tests"] else Text("Without other methods nothing can be tested."),
         Figure("popularity", drawing, "What is recommended, by popularity decile, beside what the test users took."),

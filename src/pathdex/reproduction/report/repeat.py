@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pathdex.reproduction.document import Points, Table
@@ -45,15 +46,26 @@ def _facts(found: Mapping[str, Any]) -> list[str]:
     memory = "" if machine["memory"] is None else f", {machine['memory'] / 2**30:.0f} GB of memory"
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items() if version)
     seeds = ", ".join(map(str, found["seeds"]))
+    load = f"; load average {machine['load_average'][1]:.1f} at the end" if machine["load_average"] else ""
     return [
         f"Command: `{found['command']}`" if found["command"] else "Called from Python.",
         f"Data: `{found['source']}`, {found['checksum']}; read with {_code(found['reading'])}",
         f"Split: {_code(found['split'])}; seeds {seeds}; preset `{found['preset']}`",
         f"Machine: {machine['processor']}, {machine['cores']} cores{memory}, {machine['system']}",
-        f"Run on {found['device']} with {found['threads']} threads",
+        f"Run on {found['device']} with {found['threads']} thread{'s' * (found['threads'] != 1)}{load}",
         f"Versions: {versions}",
+        f"Code: {_states([step['code'] for step in found['steps']])}",
         f"Wall time of all steps: {_duration(found['seconds'])}",
     ]
+
+
+def _states(codes: Sequence[str | None]) -> str:
+    """Which states of the package's source made the steps; a figure is sure to repeat only with its own."""
+    counts = Counter(code or "a state that was not recorded" for code in codes)
+    if len(counts) == 1:
+        return f"all steps by {next(iter(counts))}"
+    shown = ", ".join(f"{count} by {code}" for code, count in counts.items())
+    return f"steps were made by {len(counts)} states of the source: {shown}"
 
 
 def _code(values: Mapping[str, Any]) -> str:

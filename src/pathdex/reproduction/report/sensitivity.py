@@ -58,7 +58,7 @@ def _table(parameter: str, rows: Sequence[Row], n: int) -> Table:
             sizes = [f"{row['used_paths']:,}", f"{row['item_mean_size']:.1f}", f"{row['top_size']:,}"]
             cells[-1] += [percent(row["at_budget"]["f_measure"]), *sizes]
     head = [letter, f"P@{n}", f"R@{n}", f"F@{n}", "scored", "difference in F", "p (Holm)"]
-    head += [f"F, {10 * n:,} scored", "paths in use", "average path", "top path"] if with_index else []
+    head += [f"F, {10 * n:,} scored", "paths in use", "average item's path", "top path"] if with_index else []
     return Table(f"{title}, in %", head, cells, strong=[place for place, row in enumerate(rows) if row["base"]])
 
 

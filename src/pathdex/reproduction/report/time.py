@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathdex.reproduction import figures
-from pathdex.reproduction.document import Figure, Table, Text
+from pathdex.reproduction.document import Figure, Points, Table, Text
+from pathdex.reproduction.findings import time_findings
 from pathdex.reproduction.report.wording import Part, Results, asked_with, milliseconds, percent, times
 from pathdex.retrieval.recommender import DeepRetrieval
 
@@ -38,10 +39,13 @@ def time_parts(results: Results) -> list[Part]:
     ]
     return [
         Text(
-            "All methods answered the same queries in turns in one run, warm, on one thread, with seen items removed. "
-            "A figure is the median of the rounds; the lowest and the highest round stand beside it. In batches: 256 "
-            "queries at once."
+            "With each seed all methods answered the same queries in turns in one run, warm, on one thread, with seen "
+            "items removed. A figure is the median of the seeds' medians over the rounds; the lowest and the highest "
+            "round stand beside it. In batches: 256 queries at once. Deep Retrieval and brute force read "
+            "histories in compiled code, `youtube-dnn`, `ffm-hnsw` and the trees with torch, which costs them some of "
+            "the time of a single query."
         ),
+        Points(time_findings(results)),
         Table("Milliseconds per query", head, rows, left=2, strong=strong),
         Figure(
             "curve",
