@@ -72,7 +72,7 @@ def time_findings(results: Results) -> list[str]:
     return [
         f"Over {results['data']['items']:,} items `{DeepRetrieval.name}` takes {_times(singly)} the time of "
         f"`{BruteForce.name}` one by one and {_times(together)} in batches, where exhaustive search is a product of "
-        "matrices. Its time hardly grows with the catalogue, that of exhaustive search in proportion."
+        "matrices."
     ]
 
 
