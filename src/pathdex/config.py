@@ -78,7 +78,7 @@ class Config:
         "warm: encoder first, then EM on the structure; paper: joint epochs, then the softmax frozen",
         choices=("warm", "paper"),
     )
-    epochs: int = parameter(6, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
+    epochs: int = parameter(10, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
     rounds: int = parameter(4, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
     structure_epochs: int = parameter(2, "epochs of the structure model in each of these E-steps", low=1)
     final_epochs: int = parameter(2, "epochs of the structure model on the final paths", low=0)

@@ -29,3 +29,11 @@ def test_order_matters(kind: str) -> None:
 def test_running_mean_by_hand() -> None:
     vectors = torch.tensor([[[2.0], [4.0], [9.0]]])
     assert running_mean(vectors).squeeze().tolist() == [2.0, 3.0, 5.0]
+
+
+@pytest.mark.parametrize("kind", ["gru", "pooled"])
+def test_the_direct_terms_start_as_half_the_last_item_and_one_and_a_half_times_the_mean(kind: str) -> None:
+    encoder = ENCODERS[kind](2, 0.0)
+    vectors = torch.tensor([[2.0, 0.0], [4.0, 1.0]])
+    torch.testing.assert_close(encoder.last(vectors), 0.5 * vectors)
+    torch.testing.assert_close(encoder.mean(vectors), 1.5 * vectors)

@@ -12,12 +12,15 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+LAST_START, MEAN_START = 0.5, 1.5
+"""Where the terms of the last item and of the mean start, times the identity."""
+
 
 class GRUEncoder(nn.Module):
     """The paper's encoder (Section 4), a GRU, beside the last item and the mean of the history.
 
-    Differs from the paper: x = P h_t + A e_t + B mean(e_1..e_t), where A and B start as 0.5 and 1.5 times the identity.
-    On sparse catalogues the two direct terms carry what a GRU alone needs many epochs to learn.
+    Differs from the paper: x = P h_t + A e_t + B mean(e_1..e_t). On sparse catalogues the two direct terms carry what a
+    GRU alone needs many epochs to learn.
     """
 
     def __init__(self, dim: int, dropout: float) -> None:
@@ -25,8 +28,8 @@ class GRUEncoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.recurrent = nn.GRU(dim, dim, batch_first=True)
         self.project = nn.Linear(dim, dim)
-        self.last = identity_linear(dim, 0.5)
-        self.mean = identity_linear(dim, 1.5)
+        self.last = identity_linear(dim, LAST_START)
+        self.mean = identity_linear(dim, MEAN_START)
 
     def forward(self, vectors: Tensor) -> Tensor:
         vectors = self.dropout(vectors)  # (batch, time, dim)
@@ -42,8 +45,8 @@ class PooledEncoder(nn.Module):
         super().__init__()
         self.dropout = nn.Dropout(dropout)
         self.network = nn.Sequential(nn.Linear(2 * dim, 2 * dim), nn.ReLU(), nn.Linear(2 * dim, dim))
-        self.last = identity_linear(dim)
-        self.mean = identity_linear(dim)
+        self.last = identity_linear(dim, LAST_START)
+        self.mean = identity_linear(dim, MEAN_START)
 
     def forward(self, vectors: Tensor) -> Tensor:
         vectors = self.dropout(vectors)

@@ -65,12 +65,16 @@ PROCEDURES = {
         ),
         Procedure(
             "youtube-dnn",
-            ({"epochs": 10}, {"epochs": 10, "dropout": 0.5}, {"embedding_dim": 128}),
+            ({"epochs": 16}, {"embedding_dim": 128}, {"embedding_dim": 128, "epochs": 6, "dropout": 0.3}),
             {"epochs": 2},
         ),
         Procedure(
             "ffm-hnsw",
-            ({"epochs": 10}, {"loss": "softmax"}, {"dropout": 0.5}),
+            (
+                {"loss": "softmax"},
+                {"loss": "softmax", "epochs": 10},
+                {"loss": "softmax", "epochs": 10, "dropout": 0.5},
+            ),
             {"epochs": 2},
             "ef_search",
             10,
@@ -81,7 +85,11 @@ PROCEDURES = {
         Procedure("otm", quick={"epochs": 1, "beam_epochs": 1}, **_TREE),
         Procedure(
             "deep-retrieval",
-            ({"epochs": 10}, {"epochs": 10, "structure_hidden": 256}, {"encoder": "pooled", "epochs": 10}),
+            (
+                {"structure_hidden": 256},
+                {"structure_hidden": 256, "epochs": 16},
+                {"structure_hidden": 256, "epochs": 16, "paths_per_item": 5},
+            ),
             {"epochs": 2, "rounds": 2, "final_epochs": 1},
             "candidates",
             10,

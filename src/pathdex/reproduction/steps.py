@@ -92,7 +92,8 @@ class Store:
             write_json(file, plain)
 
     def has(self, step: Step) -> bool:
-        """Whether the step is finished. With other inputs than asked for now it is not, or is an error."""
+        """Whether the step is finished with these inputs. One that was done with others is to be done again where it
+        may be, and is a `RunError` where it may not."""
         if not self._file(step.name).exists():
             return False
         before = self.record(step.name)["inputs"]
