@@ -34,9 +34,9 @@ def test_all_missing_columns_are_named_at_once():
         read(frame, user="buyer", time="when", min_rating=3)
     assert caught.value.problems == (
         "user='buyer': the DataFrame has no such column; its columns are: buyers, a; did you mean 'buyers'?",
-        "no item column found in the DataFrame; its columns are: buyers, a; name it with item=",
+        "no item column found in the DataFrame; its columns are: buyers, a; name it with item= or --item",
         "time='when': the DataFrame has no such column; its columns are: buyers, a",
-        "no rating column found in the DataFrame; its columns are: buyers, a; name it with rating=",
+        "no rating column found in the DataFrame; its columns are: buyers, a; name it with rating= or --rating",
     )
 
 

@@ -36,7 +36,7 @@ def find_columns(
         if guess is None:
             if role in required:
                 problems.append(
-                    error("D104", f"no {role} column found in {source}; its columns are: {shown}; name it with {role}=")
+                    error("D104", f"no {role} column found in {source}; its columns are: {shown}; name it with {role}= or --{role}")
                 )
         elif guess not in columns:
             close = difflib.get_close_matches(guess, columns, n=1)
