@@ -35,9 +35,8 @@ def find_columns(
         guess = _guess(role, columns) if name is None else name
         if guess is None:
             if role in required:
-                problems.append(
-                    error("D104", f"no {role} column found in {source}; its columns are: {shown}; name it with {role}= or --{role}")
-                )
+                hint = f"name it with {role}= or --{role}"
+                problems.append(error("D104", f"no {role} column found in {source}; its columns are: {shown}; {hint}"))
         elif guess not in columns:
             close = difflib.get_close_matches(guess, columns, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
