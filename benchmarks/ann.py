@@ -51,7 +51,8 @@ class Bench:
     seen: list[NDArray[np.int32]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.users = self.data.model.user_vectors(self.data.queries.history)
+        self.states = [self.data.model.retriever.read(history) for history in self.data.queries.history]
+        self.users = np.stack([state.vector for state in self.states])
         self.seen = [np.unique(row) for row in self.data.queries.history]
         self.filters = Filters(exclude=self.data.queries.history)
         self.timed = min(self.timed, len(self.seen))
@@ -72,12 +73,12 @@ class Bench:
 
     def deep_retrieval(self, **options: int) -> Search:
         model, n = self.data.model, self.data.n
-        width, weight, retriever = model._width(n, **options), model.config.path_weight, model.retriever
+        width, retriever = model._width(n, **options), model.retriever
 
         def search(query: int) -> Codes:
-            user = self.users[query]
-            found = retriever.candidates(user, self.filters, query, least=n, **width)
-            return retriever.rank(user, found, weight, n)[0]
+            state = self.states[query]
+            found = retriever.candidates(state, self.filters, query, least=n, **width)
+            return retriever.rank(state.vector, found, n)[0]
 
         return search
 

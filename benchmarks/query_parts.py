@@ -88,7 +88,7 @@ def _time_parts(asked: Asked) -> Seconds:
         ticks.append(time.perf_counter())
         items, log_probability = _gather(retriever.data, places, log_p, seen, ALL_ITEMS)
         ticks.append(time.perf_counter())
-        rerank(retriever.data, user, items, log_probability, weight, sizes.n)
+        rerank(retriever.data, user, items, weight * log_probability, sizes.n)
         ticks.append(time.perf_counter())
         spent[:, query] = np.diff(ticks)
     return spent

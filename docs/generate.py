@@ -43,7 +43,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "start", "candidate_paths", "scoring", "score_beam", "score_samples", "decay", "descent_iterations",
         "path_size", "candidates_per_query", "penalty", "penalty_degree",
     ),
-    "retrieval": ("beam_size", "path_weight"),
+    "retrieval": ("beam_size", "path_weight", "neighbours", "neighbour_weight"),
 }  # fmt: skip
 """The hyper-parameters as `parameters.md` goes through them."""
 

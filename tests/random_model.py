@@ -6,10 +6,12 @@ import numpy as np
 import torch
 
 from pathdex.config import Config
+from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.index.postings import Postings
 from pathdex.index.start import random_paths
 from pathdex.model.network import ITEM_ROWS, Network
+from pathdex.retrieval.compiled.neighbours import Neighbours
 from pathdex.retrieval.learned import Learned
 from pathdex.retrieval.recommender import DeepRetrieval
 
@@ -40,5 +42,19 @@ def random_model(num_items: int = 30, seed: int = 0, **parameters: Any) -> DeepR
     rows = weights.pop(ITEM_ROWS)
     model = DeepRetrieval(config)
     model._items = Vocabulary(np.arange(100, 100 + num_items))
-    model._adopt(Learned(config, weights, rows, paths, counts, postings, postings.log_shares(counts), []))
+    shares, near = postings.log_shares(counts), random_neighbours(num_items, config.neighbours, seed)
+    model._adopt(Learned(config, weights, rows, paths, counts, postings, shares, [], near))
     return model
+
+
+def random_neighbours(num_items: int, most: int, seed: int) -> Neighbours | None:
+    """Up to `most` other items for each, with any similarity."""
+    if not most:
+        return None
+    random = np.random.default_rng(seed)
+    rows = [
+        random.permutation(np.delete(np.arange(num_items), item))[: random.integers(most + 1)]
+        for item in range(num_items)
+    ]
+    near = Ragged.from_rows(rows)
+    return Neighbours(near.offsets, near.values.astype(np.int32), random.random(len(near.values), np.float32))

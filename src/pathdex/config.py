@@ -121,6 +121,14 @@ class Config:
     # Retrieval.
     beam_size: int = parameter(50, "B, paths that a query follows by default", low=1)
     path_weight: float = parameter(0.6, "weight of the log path probability in the final score", low=0.0)
+    neighbours: int = parameter(
+        0, "similar items kept per item, by shared users; a fifth of the candidates come from them; 0: none", low=0
+    )
+    neighbour_weight: float = parameter(
+        1.0,
+        "weight of the log similarity to the history's items in the final score, where there are neighbours",
+        low=0.0,
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, self._inconsistencies)

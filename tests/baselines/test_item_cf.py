@@ -15,6 +15,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import ConfigError, QueryError
+from pathdex.retrieval import neighbours
 from tests.contract import RecommenderContract
 
 
@@ -102,8 +103,8 @@ def test_blocks_of_any_size_give_the_dense_similarities(
     rows: list[list[int]], weights: str, shrinkage: float, pairs: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(item_cf, "PAIRS_PER_BLOCK", pairs)
-        patch.setattr(item_cf, "ITEMS_PER_BLOCK", 5)
+        patch.setattr(neighbours, "PAIRS_PER_BLOCK", pairs)
+        patch.setattr(neighbours, "ITEMS_PER_BLOCK", 5)
         model = ItemCF(weights=weights, shrinkage=shrinkage).fit(interactions(rows, 12))
     assert model._similarity is not None
     np.testing.assert_allclose(

@@ -1,5 +1,6 @@
 """Deep Retrieval behind the contract, and what only it can do."""
 
+import dataclasses
 import gc
 import itertools
 import subprocess
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pathdex.baselines.item_cf import ItemCF
 from pathdex.config import Config
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
@@ -37,6 +39,11 @@ class TestContract(RecommenderContract):
         return DeepRetrieval(**SETTINGS, threads=1)
 
 
+class TestContractWithNeighbours(RecommenderContract):
+    def make(self) -> DeepRetrieval:
+        return DeepRetrieval(**SETTINGS, neighbours=5, threads=1)
+
+
 @pytest.fixture(scope="module")
 def data() -> Interactions:
     random = np.random.default_rng(0)
@@ -58,12 +65,32 @@ def test_it_recommends_from_the_histories_group(model: DeepRetrieval) -> None:
     assert found == {f"item {code}" for code in (0, 2, 3, 4, 6, 7)}
 
 
+def test_neighbours_are_those_of_item_cf_and_leave_the_rest_as_it_is(model: DeepRetrieval, data: Interactions) -> None:
+    near = DeepRetrieval(**SETTINGS, neighbours=5, threads=1).fit(data)
+    found, expected = near.learned.neighbours, ItemCF(neighbours=5, shrinkage=20.0).fit(data)._similarity
+    assert found is not None
+    assert expected is not None
+    assert found.items.tolist() == expected.indices.tolist()
+    assert found.offsets.tolist() == expected.indptr.tolist()
+    np.testing.assert_array_equal(found.similarities, expected.data)
+    np.testing.assert_array_equal(near.learned.paths, model.learned.paths)
+    np.testing.assert_array_equal(near.learned.rows, model.learned.rows)
+
+
+def test_an_item_that_only_neighbours_lead_to_is_explained() -> None:
+    model = random_model(neighbours=8, neighbour_weight=50.0)
+    first = model.recommend([101, 104], 1, beam=1)[0]
+    told = model.why_not([101, 104], first.id, n=1, beam=1)
+    assert told.reason == "recommended"
+    assert told.explanation.score == pytest.approx(first.score)
+    assert all(path.beam_rank is None for path in told.explanation.paths)
+
+
 def test_a_beam_of_all_paths_ranks_like_exhaustive_scoring(model: DeepRetrieval) -> None:
     histories = model.encode_histories([HISTORY, ["item 30"], []])
     plain = DeepRetrieval(**SETTINGS)
     plain._items = model._items
-    plain._adopt(model.learned)
-    plain.config = model.config.replace(path_weight=0.0)
+    plain._adopt(dataclasses.replace(model.learned, config=model.config.replace(path_weight=0.0)))
     ranking = plain.rank(histories, 32, beam=16)
     scores = model.user_vectors(histories) @ model.item_vectors.T + model.item_bias
     assert ranking.candidates.tolist() == [32, 32, 32]

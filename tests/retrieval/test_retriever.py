@@ -15,6 +15,7 @@ from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.model.beam import beam_search
 from pathdex.model.structure import path_log_probabilities
 from pathdex.retrieval import retriever as module
+from pathdex.retrieval.compiled.neighbours import Neighbours
 from pathdex.retrieval.contract import NO_FILTERS, Filters
 from pathdex.retrieval.recommender import DeepRetrieval
 from tests.random_model import SMALL, random_model
@@ -50,7 +51,20 @@ def exhaustive_scores(model: DeepRetrieval, rows: Ragged) -> NDArray[np.float32]
     index = (log_p.unflatten(1, learned.paths.shape) + torch.from_numpy(share).log()).logsumexp(dim=2)
     table = network.items
     reranked = users @ table.outputs(table.rows).T + table.bias(table.rows)
-    return (reranked + model.config.path_weight * index).float().numpy()
+    scores: NDArray[np.float32] = (reranked + model.config.path_weight * index).float().numpy()
+    if learned.neighbours is not None:
+        scores += model.config.neighbour_weight * np.log(0.02 + similarities(learned.neighbours, rows, model))
+    return scores
+
+
+def similarities(neighbours: Neighbours, rows: Ragged, model: DeepRetrieval) -> NDArray[np.float32]:
+    """The summed similarity of every item to the distinct items that the encoder reads: (query, item)."""
+    sums = np.zeros((len(rows), len(model.items)), np.float32)
+    for query, row in enumerate(rows):
+        for item in set(row[-model.history_length :].tolist()):
+            own = slice(neighbours.offsets[item], neighbours.offsets[item + 1])
+            np.add.at(sums[query], neighbours.items[own], neighbours.similarities[own])
+    return sums
 
 
 def check_answer(
@@ -69,11 +83,26 @@ def check_answer(
 @pytest.mark.parametrize("structure", ["mlp", "recurrent"])
 @pytest.mark.parametrize("listed", [0, 10, 512])
 @settings(max_examples=15, deadline=None)
-@given(rows=histories, filters=filter_sets(), n=st.integers(1, 40), seed=st.integers(0, 5), shared=st.booleans())
+@given(
+    rows=histories,
+    filters=filter_sets(),
+    n=st.integers(1, 40),
+    seed=st.integers(0, 5),
+    shared=st.booleans(),
+    near=st.sampled_from([0, 6]),
+)
 def test_a_beam_of_all_paths_is_filter_after_exhaustive(
-    encoder: str, structure: str, listed: int, rows: list[list[int]], filters: Filters, n: int, seed: int, shared: bool
+    encoder: str,
+    structure: str,
+    listed: int,
+    rows: list[list[int]],
+    filters: Filters,
+    n: int,
+    seed: int,
+    shared: bool,
+    near: int,
 ) -> None:
-    model = random_model(ITEMS, seed, encoder=encoder, structure=structure, shared_items=shared)
+    model = random_model(ITEMS, seed, encoder=encoder, structure=structure, shared_items=shared, neighbours=near)
     expected = exhaustive_scores(model, Ragged.from_rows(rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LISTED_ITEMS", listed)
@@ -90,11 +119,12 @@ def test_a_beam_of_all_paths_is_filter_after_exhaustive(
     n=st.integers(1, 40),
     beam=st.integers(1, 20),
     spare=st.none() | st.integers(0, 10),
+    near=st.sampled_from([0, 6]),
 )
 def test_any_beam_and_filter_give_exactly_the_items_asked_for(
-    listed: int, rows: list[list[int]], filters: Filters, n: int, beam: int, spare: int | None
+    listed: int, rows: list[list[int]], filters: Filters, n: int, beam: int, spare: int | None, near: int
 ) -> None:
-    model = random_model(ITEMS)
+    model = random_model(ITEMS, neighbours=near)
     width = {"beam": beam} if spare is None else {"candidates": n + spare}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LISTED_ITEMS", listed)
@@ -118,12 +148,12 @@ def test_a_narrow_beam_finds_the_items_of_the_models_beam(rows: list[list[int]],
     np.testing.assert_allclose(model.user_vectors(Ragged.from_rows(rows)), users.numpy(), rtol=1e-4, atol=1e-5)
     prefixes = [torch.from_numpy(one) for one in model.postings.prefixes[1:]]
     nodes, log_p = beam_search(model.network.structure, users, beam, prefixes)
-    for user, paths, totals in zip(users.numpy(), nodes.numpy(), log_p.numpy(), strict=True):
+    for row, paths, totals in zip(rows, nodes.numpy(), log_p.numpy(), strict=True):
         kept = np.isfinite(totals)
         items, index = model.postings.gather(
             encode_paths(paths[kept], model.num_nodes), totals[kept], model.learned.log_shares
         )
-        found = model.retriever.candidates(user, NO_FILTERS, 0, beam=beam, least=0)
+        found = model.retriever.candidates(model.retriever.read(np.array(row)), NO_FILTERS, 0, beam=beam, least=0)
         order, expected = np.argsort(found.items), np.argsort(items)
         assert found.items[order].tolist() == items[expected].tolist()
         np.testing.assert_allclose(found.log_probability[order], index[expected], rtol=1e-3, atol=1e-3)
@@ -131,11 +161,34 @@ def test_a_narrow_beam_finds_the_items_of_the_models_beam(rows: list[list[int]],
 
 def test_a_budget_keeps_the_most_probable_items() -> None:
     model = random_model(ITEMS)
-    user = model.state([101, 104]).vector
-    whole = model.retriever.candidates(user, NO_FILTERS, 0, beam=EVERY_PATH)
-    kept = model.retriever.candidates(user, NO_FILTERS, 0, beam=EVERY_PATH, budget=7)
+    state = model.state([101, 104])
+    whole = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH)
+    kept = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, budget=7)
     order = sorted(range(ITEMS), key=lambda place: (-whole.log_probability[place], whole.items[place]))
     assert sorted(kept.items.tolist()) == sorted(whole.items[order[:7]].tolist())
+
+
+def test_a_fifth_of_a_budget_goes_to_the_most_similar_items() -> None:
+    model = random_model(ITEMS, neighbours=8)
+    assert model.learned.neighbours is not None
+    state = model.state([101, 104])
+    whole = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH)
+    kept = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, budget=10)
+    order = sorted(range(ITEMS), key=lambda place: (-whole.log_probability[place], whole.items[place]))
+    by_paths = whole.items[order[:8]].tolist()
+    sums = similarities(model.learned.neighbours, Ragged.from_rows([[1, 4]]), model)[0]
+    others = sorted(set(range(ITEMS)) - set(by_paths), key=lambda item: (-sums[item], item))
+    assert sorted(kept.items.tolist()) == sorted([*by_paths, *others[:2]])
+    assert kept.similarity is not None
+    np.testing.assert_allclose(kept.similarity, sums[kept.items], rtol=1e-5)
+
+
+def test_without_similar_items_the_whole_budget_is_left_to_the_paths() -> None:
+    near, alone = random_model(ITEMS, neighbours=8), random_model(ITEMS)
+    width = {"beam": EVERY_PATH, "budget": 10}
+    with_neighbours = near.retriever.candidates(near.state(), NO_FILTERS, 0, **width)
+    without = alone.retriever.candidates(alone.state(), NO_FILTERS, 0, **width)
+    assert sorted(with_neighbours.items.tolist()) == sorted(without.items.tolist())
 
 
 def test_equal_probabilities_in_a_budget_go_by_item() -> None:

@@ -14,11 +14,11 @@ from typing_extensions import Self
 
 from pathdex.baselines.brute_force import BruteForce
 from pathdex.baselines.listening import listening
-from pathdex.baselines.matrix import interaction_matrix
 from pathdex.baselines.popularity import popularity_order
 from pathdex.baselines.widening import replace_rows
 from pathdex.config import RunOptions, check_fields, parameter
 from pathdex.data.interactions import Interactions
+from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
 from pathdex.errors import DataError, MissingExtraError, NotFittedError
 from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender, State

@@ -39,7 +39,7 @@ class Explanation:
     item: Id
     paths: tuple[PathExplanation, ...]
     score: float | None
-    """The final score; None where no path of the item was found."""
+    """The final score; None where the item is no candidate."""
 
     def __str__(self) -> str:
         lines = [f"{self.item}: " + ("not retrieved" if self.score is None else f"score {self.score:.3f}")]
@@ -81,9 +81,9 @@ class WhyNot:
         return f"{told[self.reason]}\n{self.explanation}"
 
 
-def explain(retriever: Retriever, user: Vector, item: Id, code: int, *, beam: int, path_weight: float) -> Explanation:
+def explain(retriever: Retriever, state: UserState, item: Id, code: int, *, beam: int) -> Explanation:
     """How a user sees the paths of one item."""
-    paths = retriever.paths[code]
+    user, paths = state.vector, retriever.paths[code]
     nodes = decode_paths(paths, retriever.postings.num_nodes, retriever.postings.depth)
     layers = np.exp(retriever.layers(user, paths).astype(np.float64))
     ranks = {int(path): rank for rank, path in enumerate(retriever.beam(user, beam)[0], start=1)}
@@ -98,7 +98,7 @@ def explain(retriever: Retriever, user: Vector, item: Id, code: int, *, beam: in
         )
         for row, path in enumerate(paths)
     ]
-    ranking = _ranking(retriever, user, beam, path_weight)
+    ranking = _ranking(retriever, state, beam)
     return Explanation(item, tuple(sorted(parts, key=lambda part: -part.probability)), ranking.get(code, (None, 0))[0])
 
 
@@ -111,13 +111,12 @@ def why_not(
     exclude_seen: bool,
     n: int,
     beam: int,
-    path_weight: float,
 ) -> WhyNot:
     """What keeps one item out of the best n of a history."""
     user = state.vector
-    ranking = _ranking(retriever, user, beam, path_weight, least=n, exclude=state.history if exclude_seen else None)
+    ranking = _ranking(retriever, state, beam, least=n, exclude=state.history if exclude_seen else None)
     rank = ranking[code][1] if code in ranking else None
-    explanation = explain(retriever, user, item, code, beam=beam, path_weight=path_weight)
+    explanation = explain(retriever, state, item, code, beam=beam)
     if exclude_seen and code in state.history:
         reason = "seen"
     elif rank is None:
@@ -140,17 +139,16 @@ def why_not(
 
 def _ranking(
     retriever: Retriever,
-    user: Vector,
+    state: UserState,
     beam: int,
-    path_weight: float,
     *,
     least: int = 0,
     exclude: NDArray[np.int64] | None = None,
 ) -> dict[int, tuple[float, int]]:
     """Score and rank, from 1, of every candidate of a beam, best first."""
     filters = NO_FILTERS if exclude is None else Filters(Ragged.from_rows([exclude]))
-    found = retriever.candidates(user, filters, 0, beam=beam, least=least)
-    items, scores = retriever.rank(user, found, path_weight, len(found.items))
+    found = retriever.candidates(state, filters, 0, beam=beam, least=least)
+    items, scores = retriever.rank(state.vector, found, len(found.items))
     pairs = enumerate(zip(items.tolist(), scores.tolist(), strict=True), start=1)
     return {item: (score, rank) for rank, (item, score) in pairs}
 

@@ -11,14 +11,21 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from pathdex.config import Config
+from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.index.postings import Postings
+from pathdex.retrieval.compiled.neighbours import Neighbours
 from pathdex.retrieval.contract import State
 from pathdex.retrieval.retriever import Floats, Retriever
 
 if TYPE_CHECKING:
     from pathdex.model.network import Network
     from pathdex.training.trainer import Trainer
+
+SHRINKAGE = 20.0
+"""Lowers the similarity of rare items, which few shared users make large."""
+NEIGHBOURS = ("neighbours.offsets", "neighbours.items", "neighbours.similarities")
+"""What a bundle calls them."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,7 @@ class Learned:
     postings: Postings
     log_shares: Floats
     records: list[dict[str, Any]]
+    neighbours: Neighbours | None = None
 
     @classmethod
     def by(cls, trainer: Trainer) -> Self:
@@ -45,7 +53,8 @@ class Learned:
         assert config.num_nodes is not None
         postings = Postings.from_paths(trainer.paths, config.num_nodes, config.depth)
         rows, shares = weights.pop(ITEM_ROWS), postings.log_shares(trainer.counts)
-        return cls(config, weights, rows, trainer.paths, trainer.counts, postings, shares, trainer.records)
+        near = learn_neighbours(trainer.data, config.neighbours, trainer.options.threads)
+        return cls(config, weights, rows, trainer.paths, trainer.counts, postings, shares, trainer.records, near)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -69,6 +78,7 @@ class Learned:
             postings,
             arrays["postings.log_shares"],
             state.settings["records"],
+            Neighbours(*(arrays[name] for name in NEIGHBOURS)) if NEIGHBOURS[0] in arrays else None,
         )
 
     def state(self) -> State:
@@ -84,6 +94,7 @@ class Learned:
                 "postings.offsets": self.postings.offsets,
                 "postings.items": self.postings.items,
                 "postings.log_shares": self.log_shares,
+                **({} if self.neighbours is None else dict(zip(NEIGHBOURS, self.neighbours, strict=True))),
             },
             weights=dict(self.weights),
         )
@@ -113,7 +124,19 @@ class Learned:
             self.paths,
             self.counts,
             _TorchEncoder(self),
+            self.neighbours,
         )
+
+
+def learn_neighbours(data: Interactions, most: int, threads: int | None) -> Neighbours | None:
+    """Each item's `most` nearest neighbours by the users they share; None where there shall be none."""
+    if not most:
+        return None
+    from pathdex.data.matrix import interaction_matrix
+    from pathdex.retrieval.neighbours import nearest_items
+
+    matrix = interaction_matrix(data.sequences, data.num_items, binary=True)
+    return nearest_items(matrix, most, shrinkage=SHRINKAGE, threads=threads)
 
 
 class _TorchEncoder:

@@ -149,7 +149,8 @@ class DeepRetrieval(Recommender):
         """The best `min(n, eligible)` items of each history's candidates.
 
         Options: `beam`, the paths to follow, or `candidates`, the most items to score per query. The score is the
-        reranker's, s(x, v) = x . y_v + b_v, plus `path_weight` times the log of the summed path probability.
+        reranker's, s(x, v) = x . y_v + b_v, plus `path_weight` times the log of the summed path probability, and with
+        `neighbours` plus `neighbour_weight` times the log of the similarity to the history's items.
         """
         width = self._width(n, **options)
         items = np.full((len(histories), n), UNKNOWN, np.int64)
@@ -157,9 +158,9 @@ class DeepRetrieval(Recommender):
         candidates = np.zeros(len(histories), np.int64)
 
         def answer(query: int) -> None:
-            user = self.retriever.read(histories[query]).vector
-            found = self.retriever.candidates(user, filters, query, least=n, **width)
-            best, final = self.retriever.rank(user, found, self.config.path_weight, n)
+            state = self.retriever.read(histories[query])
+            found = self.retriever.candidates(state, filters, query, least=n, **width)
+            best, final = self.retriever.rank(state.vector, found, n)
             items[query, : len(best)], scores[query, : len(best)] = best, final
             candidates[query] = len(found.items)
 
@@ -171,9 +172,10 @@ class DeepRetrieval(Recommender):
     ) -> Ragged:
         """The items that `rank` would score for each history, with the same options."""
         width = self._width(n, **options)
-        users = self.user_vectors(histories)
+        states = (self.retriever.read(history) for history in histories)
         return Ragged.from_rows(
-            self.retriever.candidates(user, filters, query, least=n, **width).items for query, user in enumerate(users)
+            self.retriever.candidates(state, filters, query, least=n, **width).items
+            for query, state in enumerate(states)
         )
 
     def _width(self, n: int, *, beam: int | None = None, candidates: int | None = None) -> dict[str, Any]:
@@ -239,8 +241,8 @@ class DeepRetrieval(Recommender):
         check_n(n)
         query = Query((), exclude_seen, deny, allow, where)
         filters = self._filters([query], Ragged.from_rows([state.history]))
-        found = self.retriever.candidates(state.vector, filters, 0, least=n, **self._width(n, **options))
-        items, scores = self.retriever.rank(state.vector, found, self.config.path_weight, n)
+        found = self.retriever.candidates(state, filters, 0, least=n, **self._width(n, **options))
+        items, scores = self.retriever.rank(state.vector, found, n)
         return self._answer(items, scores)
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
@@ -279,12 +281,7 @@ class DeepRetrieval(Recommender):
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
         """Which of an item's paths a beam finds for a history, how likely each is, and how the item scores."""
         return explain(
-            self.retriever,
-            self.state(history).vector,
-            item,
-            self._code(item),
-            beam=self._width(1, beam=beam)["beam"],
-            path_weight=self.config.path_weight,
+            self.retriever, self.state(history), item, self._code(item), beam=self._width(1, beam=beam)["beam"]
         )
 
     def why_not(
@@ -301,7 +298,6 @@ class DeepRetrieval(Recommender):
             exclude_seen=exclude_seen,
             n=n,
             beam=self._width(1, beam=beam)["beam"],
-            path_weight=self.config.path_weight,
         )
 
     def warmup(self) -> Self:

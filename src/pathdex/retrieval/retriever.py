@@ -17,6 +17,7 @@ from pathdex.index.postings import Postings
 from pathdex.retrieval.compiled.candidates import ItemData, find_candidates, most_probable, rerank
 from pathdex.retrieval.compiled.encoders import ENCODERS, Encoder, input_vectors
 from pathdex.retrieval.compiled.layout import frozen
+from pathdex.retrieval.compiled.neighbours import Neighbours, most_similar, similar_to, similarity_of
 from pathdex.retrieval.compiled.search import Trie, beam_search, layer_log_probabilities
 from pathdex.retrieval.compiled.structure import StructureWeights
 from pathdex.retrieval.contract import Filters
@@ -29,6 +30,10 @@ LISTED_ITEMS = 512
 """Up to so many eligible items are scored one by one; a beam would have to widen to find them."""
 ALL_ITEMS = frozen(np.empty(0), np.bool_)
 NO_ITEMS = frozen(np.empty(0), np.int32)
+NEIGHBOUR_SHARE = 0.2
+"""The share of the candidates that come from neighbours."""
+NO_SIMILARITY = np.float32(0.02)
+"""Added to similarities before their logarithm is taken: an item without any is worth so much."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class Candidates:
     """Distinct eligible items."""
     log_probability: Floats
     """log sum_j p(c_j | x) p(v | c_j) over the paths of each item that the beam found: how the index sees p(v | x)."""
+    similarity: Floats | None = None
+    """The sum of each item's similarities to the history's items; None without neighbours."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +78,13 @@ class Retriever:
         paths: Codes,
         counts: Codes,
         encode: Callable[[Ragged], Floats],
+        neighbours: Neighbours | None = None,
     ) -> None:
         """`weights` are the network's by name, `rows` its item table; `encode` stands in for an encoder that is not
         compiled."""
         self.postings, self.paths, self.counts = postings, paths, counts
+        self.path_weight, self.neighbour_weight = np.float32(config.path_weight), np.float32(config.neighbour_weight)
+        self.neighbours = None if neighbours is None else _as_read(neighbours)
         self.structure = StructureWeights.pack(_part(weights, "structure."))
         self.trie = Trie.from_postings(postings)
         self.data = ItemData(
@@ -127,13 +137,17 @@ class Retriever:
         return layers
 
     def candidates(
-        self, user: Floats, filters: Filters, query: int, *, beam: int, budget: int | None = None, least: int = 1
+        self, state: UserState, filters: Filters, query: int, *, beam: int, budget: int | None = None, least: int = 1
     ) -> Candidates:
         """The eligible items on a user's most probable paths, at most `budget` of them, the most probable.
 
         Where these are fewer than `least`, the beam doubles until there are enough or every path has been followed.
         Where only a few items are eligible at all, each is scored on its own paths in place of that.
+
+        Differs from the paper: with neighbours, a fifth of the candidates are the items most similar to those of the
+        history, by the users they share, among those that are not candidates already.
         """
+        user = state.vector
         exclude = NO_ITEMS if filters.exclude is None else frozen(filters.exclude[query], np.int32)
         mask, eligible, listed = self._choice(filters.allow_of(query), filters.where_of(query))
         limit = 2 * len(self.postings)
@@ -154,9 +168,22 @@ class Retriever:
         if listed is not None:
             items = listed[~np.isin(listed, exclude)]
             log_probability = self.log_probability(user, items)
-        if budget is not None:
-            items, log_probability = most_probable(items, log_probability, budget)
-        return Candidates(items, log_probability)
+        if self.neighbours is None:
+            return Candidates(*_cut(items, log_probability, budget))
+        similar = similar_to(self.neighbours, state.history[-self.history_length :])
+        room = 0
+        if listed is None:
+            room = math.ceil(NEIGHBOUR_SHARE * min(len(items), budget or len(items)))
+        sure = _cut(items, log_probability, None if budget is None else budget - room)[0]
+        joining = most_similar(similar, np.concatenate([sure, exclude]), mask, room)
+        # What room the similar items do not need is left to the paths.
+        others = ~np.isin(items, joining)
+        items, log_probability = _cut(
+            items[others], log_probability[others], None if budget is None else budget - len(joining)
+        )
+        items = np.concatenate([items, joining])
+        log_probability = np.concatenate([log_probability, self.log_probability(user, joining)])
+        return Candidates(items, log_probability, similarity_of(similar, items))
 
     def _choice(
         self, allow: Codes | None, where: NDArray[np.bool_] | None
@@ -176,6 +203,8 @@ class Retriever:
 
     def log_probability(self, user: Floats, items: Codes) -> Floats:
         """log sum_j p(c_j | x) p(v | c_j) over all J paths of each item."""
+        if not len(items):
+            return np.empty(0, np.float32)
         paths = self.paths[items]
         log_p = self.layers(user, paths.ravel()).sum(axis=1).reshape(paths.shape)
         first = self.postings.offsets[np.searchsorted(self.postings.paths, paths)]
@@ -184,12 +213,27 @@ class Retriever:
         total: Floats = np.logaddexp.reduce(each, axis=1).astype(np.float32)
         return total
 
-    def rank(self, user: Floats, found: Candidates, path_weight: float, n: int) -> tuple[Codes, Floats]:
-        """The best n candidates by s(x, v) + path_weight log p(v | x), best first: items and scores."""
-        best: tuple[Codes, Floats] = rerank(
-            self.data, user, found.items, found.log_probability, np.float32(path_weight), n
-        )
+    def rank(self, user: Floats, found: Candidates, n: int) -> tuple[Codes, Floats]:
+        """The best n candidates, best first: items and scores.
+
+        The score is s(x, v) + path_weight log p(v | x), with neighbours also + neighbour_weight log(0.02 + similarity).
+        """
+        prior = self.path_weight * found.log_probability
+        if found.similarity is not None:
+            prior = prior + self.neighbour_weight * np.log(found.similarity + NO_SIMILARITY)
+        best: tuple[Codes, Floats] = rerank(self.data, user, found.items, prior, n)
         return best
+
+
+def _cut(items: Codes, log_probability: Floats, budget: int | None) -> tuple[Codes, Floats]:
+    """At most `budget` of the items, the most probable; None: all."""
+    return (items, log_probability) if budget is None else most_probable(items, log_probability, budget)
+
+
+def _as_read(neighbours: Neighbours) -> Neighbours:
+    return Neighbours(
+        frozen(neighbours.offsets, np.int64), frozen(neighbours.items, np.int32), frozen(neighbours.similarities)
+    )
 
 
 def _part(weights: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

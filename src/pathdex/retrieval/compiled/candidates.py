@@ -99,10 +99,8 @@ def most_probable(items: Items, log_probability: Floats, budget: int) -> tuple[I
 
 
 @njit(cache=True, nogil=True)
-def rerank(
-    data: ItemData, user: Floats, items: Items, log_probability: Floats, path_weight: np.float32, n: int
-) -> tuple[Items, Floats]:
-    """The best n candidates by x . y_v + b_v + path_weight log p(v | x), best first, ties by item."""
+def rerank(data: ItemData, user: Floats, items: Items, prior: Floats, n: int) -> tuple[Items, Floats]:
+    """The best n candidates by x . y_v + b_v plus what is known of each beforehand, best first, ties by item."""
     scores = np.empty(len(items), np.float32)
     # Apart from the selection, so that the rows of several items are on their way from memory at once.
     for i in range(len(items)):
@@ -110,7 +108,7 @@ def rerank(
             prefetch_row(data.table, items[i + AHEAD])  # type: ignore[call-arg]
         row = data.table[items[i]]
         last = len(row) - 1
-        scores[i] = dot(row[last - len(user) : last], user) + row[last] + path_weight * log_probability[i]
+        scores[i] = dot(row[last - len(user) : last], user) + row[last] + prior[i]
     for i in range(len(items)):
         if np.isnan(scores[i]):
             scores[i] = -np.inf

@@ -1,6 +1,6 @@
 """Sequences as a sparse matrix."""
 
-from pathdex.baselines.matrix import interaction_matrix
+from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
 
 ROWS = Ragged.from_rows([[2, 0, 2], [], [1]])
