@@ -75,6 +75,8 @@ def test_neighbours_are_those_of_item_cf_and_leave_the_rest_as_it_is(model: Deep
     np.testing.assert_array_equal(found.similarities, expected.data)
     np.testing.assert_array_equal(near.learned.paths, model.learned.paths)
     np.testing.assert_array_equal(near.learned.rows, model.learned.rows)
+    assert near.without_neighbours().recommend(HISTORY, 6) == model.recommend(HISTORY, 6)
+    assert near.recommend(HISTORY, 6) != model.recommend(HISTORY, 6)
 
 
 def test_an_item_that_only_neighbours_lead_to_is_explained() -> None:

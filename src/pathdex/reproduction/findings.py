@@ -33,7 +33,7 @@ def comparison_findings(results: Results) -> list[str]:
         ratio = means[DeepRetrieval.name] / means[BruteForce.name]
         found.append(
             f"Deep Retrieval has {ratio:.3f} times the F of brute force, which is the same encoder over all items, "
-            "without the term of the paths in the score."
+            "without what paths and neighbours add to the score."
         )
     return found
 

@@ -88,7 +88,13 @@ PROCEDURES = {
             (
                 {"structure_hidden": 256},
                 {"structure_hidden": 256, "epochs": 16},
-                {"structure_hidden": 256, "epochs": 16, "paths_per_item": 5, "structure_batch_size": 1024},
+                {
+                    "structure_hidden": 256,
+                    "epochs": 16,
+                    "paths_per_item": 5,
+                    "structure_batch_size": 1024,
+                    "neighbours": 50,
+                },
             ),
             {"epochs": 2, "rounds": 2, "final_epochs": 1},
             "candidates",

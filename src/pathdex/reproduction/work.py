@@ -137,12 +137,12 @@ class Works:
         ).to_dict()
 
     def sensitivity(self, seed: int, changes: Options) -> dict[str, Any]:
-        """Deep Retrieval with an index of another shape or penalty, on the encoder of the comparison.
+        """Deep Retrieval with an index of another shape or penalty, on the comparison's encoder, without neighbours.
 
         alpha is held at what the comparison's model found, as the paper holds all others when it varies one; `changes`
         may multiply it (`penalty_factor`) and the number of nodes (`nodes_factor`, `nodes_power`).
         """
-        base = with_index(self.workshop.model(DeepRetrieval.name, seed))
+        base = with_index(self.workshop.model(DeepRetrieval.name, seed)).without_neighbours()
         config = base.config.replace(**shape(base, changes))
         model = DeepRetrieval(config, seed=seed, device=self.request.device, threads=self.request.threads)
         train = self.workshop.split(seed).train
@@ -164,9 +164,9 @@ class Works:
         }
 
     def beams(self, seed: int, beams: Sequence[int], own: int | None) -> dict[str, Any]:
-        """The comparison's Deep Retrieval with every beam, and the beam for the study of the other hyper-parameters:
-        `own`, or the one whose number of candidates is nearest to ten times n."""
-        model = with_index(self.workshop.model(DeepRetrieval.name, seed))
+        """The comparison's Deep Retrieval, without neighbours, with every beam, and the beam for the study of the other
+        hyper-parameters: `own`, or the one whose number of candidates is nearest to ten times n."""
+        model = with_index(self.workshop.model(DeepRetrieval.name, seed)).without_neighbours()
         points = self._widths(model, beams, seed)
         wanted = 10 * self.request.n
         nearest = min(points, key=lambda point: abs(math.log(max(point["candidates"], 1) / wanted)))

@@ -5,6 +5,7 @@ Torch is imported where a model is trained, so a model that is only asked needs 
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -124,6 +125,14 @@ class DeepRetrieval(Recommender):
         self.config, self.history_length = learned.config, learned.config.history_length
         self.__dict__.pop("retriever", None)
         self.__dict__.pop("network", None)
+
+    def without_neighbours(self) -> DeepRetrieval:
+        """The same model with its index alone; arrays are shared."""
+        config = self.config.replace(neighbours=0)
+        alone = DeepRetrieval(config)
+        alone.options, alone._items = self.options, self.items
+        alone._adopt(dataclasses.replace(self.learned, config=config, neighbours=None))
+        return alone
 
     @property
     def postings(self) -> Postings:

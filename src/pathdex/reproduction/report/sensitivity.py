@@ -26,7 +26,8 @@ def sensitivity_parts(results: Results) -> list[Part]:
     return [
         Text(
             "One hyper-parameter changes and the others stay, alpha too, as in the paper's Section 4. The models "
-            f"share one trained encoder, so they differ in the index alone. Each is asked with the beam B = {beam}, "
+            "share one trained encoder and have no neighbours, so they differ in the index alone. "
+            f"Each is asked with the beam B = {beam}, "
             f"and with an equal budget of {10 * n:,} candidates, since a changed index also changes how many items a "
             f"beam finds. Test users of seed {results['seeds'][0]}, seen items removed; bold: the values that the "
             "others are tested against."
