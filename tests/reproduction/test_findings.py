@@ -28,8 +28,8 @@ def test_the_comparison_names_the_best_system_and_the_share_of_the_ceiling() -> 
         "`deep-retrieval` has the highest F of all systems: 30.00%.",
         "`deep-retrieval` has 30.00% and `item-cf` 20.00%: better (+10.00, 95% interval +5.00 to +15.00, "
         "p = 0.0100 by Holm).",
-        "Deep Retrieval has 0.750 times the F of brute force, which is the same encoder over all items, without the "
-        "term of the paths in the score.",
+        "Deep Retrieval has 0.750 times the F of brute force, which is the same encoder over all items, without what "
+        "paths and neighbours add to the score.",
     ]
 
 
