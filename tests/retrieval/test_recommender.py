@@ -80,12 +80,15 @@ def test_neighbours_are_those_of_item_cf_and_leave_the_rest_as_it_is(model: Deep
 
 
 def test_an_item_that_only_neighbours_lead_to_is_explained() -> None:
-    model = random_model(neighbours=8, neighbour_weight=50.0)
-    first = model.recommend([101, 104], 1, beam=1)[0]
-    told = model.why_not([101, 104], first.id, n=1, beam=1)
-    assert told.reason == "recommended"
-    assert told.explanation.score == pytest.approx(first.score)
-    assert all(path.beam_rank is None for path in told.explanation.paths)
+    model, history = random_model(neighbours=8), [101, 104]
+    alone = {one.id for one in model.without_neighbours().recommend(history, 7, beam=3)}
+    joined = [one for one in model.recommend(history, 7, beam=3) if one.id not in alone]
+    assert joined
+    for one in joined:
+        told = model.why_not(history, one.id, n=7, beam=3)
+        assert told.reason == "recommended"
+        assert told.explanation.score == pytest.approx(one.score)
+        assert all(path.beam_rank is None for path in told.explanation.paths)
 
 
 def test_a_beam_of_all_paths_ranks_like_exhaustive_scoring(model: DeepRetrieval) -> None:

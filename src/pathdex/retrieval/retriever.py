@@ -17,7 +17,7 @@ from pathdex.index.postings import Postings
 from pathdex.retrieval.compiled.candidates import ItemData, find_candidates, most_probable, rerank
 from pathdex.retrieval.compiled.encoders import ENCODERS, Encoder, input_vectors
 from pathdex.retrieval.compiled.layout import frozen
-from pathdex.retrieval.compiled.neighbours import Neighbours, most_similar, similar_to, similarity_of
+from pathdex.retrieval.compiled.neighbours import Neighbours, join_neighbours, similar_to, similarity_of
 from pathdex.retrieval.compiled.search import Trie, beam_search, layer_log_probabilities
 from pathdex.retrieval.compiled.structure import StructureWeights
 from pathdex.retrieval.contract import Filters
@@ -43,7 +43,8 @@ class Candidates:
     items: Codes
     """Distinct eligible items."""
     log_probability: Floats
-    """log sum_j p(c_j | x) p(v | c_j) over the paths of each item that the beam found: how the index sees p(v | x)."""
+    """log sum_j p(c_j | x) p(v | c_j) over the paths of each item that the beam found: how the index sees p(v | x). An
+    item that only neighbours lead to has the lowest that was found."""
     similarity: Floats | None = None
     """The sum of each item's similarities to the history's items; None without neighbours."""
 
@@ -171,18 +172,13 @@ class Retriever:
         if self.neighbours is None:
             return Candidates(*_cut(items, log_probability, budget))
         similar = similar_to(self.neighbours, state.history[-self.history_length :])
-        room = 0
-        if listed is None:
-            room = math.ceil(NEIGHBOUR_SHARE * min(len(items), budget or len(items)))
-        sure = _cut(items, log_probability, None if budget is None else budget - room)[0]
-        joining = most_similar(similar, np.concatenate([sure, exclude]), mask, room)
-        # What room the similar items do not need is left to the paths.
-        others = ~np.isin(items, joining)
-        items, log_probability = _cut(
-            items[others], log_probability[others], None if budget is None else budget - len(joining)
-        )
-        items = np.concatenate([items, joining])
-        log_probability = np.concatenate([log_probability, self.log_probability(user, joining)])
+        size = len(items) if budget is None else min(len(items), budget)
+        room = int(NEIGHBOUR_SHARE * size)
+        if listed is not None or room == 0:
+            items, log_probability = _cut(items, log_probability, budget)
+        else:
+            most = len(items) + room if budget is None else budget
+            items, log_probability = join_neighbours(similar, items, log_probability, exclude, mask, room, most)
         return Candidates(items, log_probability, similarity_of(similar, items))
 
     def _choice(
@@ -203,8 +199,6 @@ class Retriever:
 
     def log_probability(self, user: Floats, items: Codes) -> Floats:
         """log sum_j p(c_j | x) p(v | c_j) over all J paths of each item."""
-        if not len(items):
-            return np.empty(0, np.float32)
         paths = self.paths[items]
         log_p = self.layers(user, paths.ravel()).sum(axis=1).reshape(paths.shape)
         first = self.postings.offsets[np.searchsorted(self.postings.paths, paths)]

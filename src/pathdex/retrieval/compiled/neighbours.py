@@ -69,14 +69,49 @@ def similarity_of(similar: Similar, items: Items) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def most_similar(similar: Similar, without: Items, mask: NDArray[np.bool_], most: int) -> Items:
-    """The items most similar to the history that `mask` allows and `without` does not hold; ties by item. An empty mask
-    allows all items."""
-    left_out = new_table(len(without))
-    for item in without:
+def join_neighbours(
+    similar: Similar,
+    items: Items,
+    log_probability: Floats,
+    exclude: NDArray[np.int32],
+    mask: NDArray[np.bool_],
+    room: int,
+    budget: int,
+) -> tuple[Items, Floats]:
+    """The items that paths have found, at most `budget` of them, and in `room` places of that the items most similar to
+    the history that are not among them; an item of those that no path has found counts as the least probable that one
+    has. What room the similar items do not need is left to the paths."""
+    sure = items[best_places(items, log_probability, budget - room)]
+    joining = _most_similar(similar, sure, exclude, mask, room)
+    place_of = new_table(len(joining))
+    for place in range(len(joining)):
+        slot = find_slot(place_of, joining[place])
+        place_of[slot, 0], place_of[slot, 1] = joining[place], place
+    joined = np.full(len(joining), np.min(log_probability), np.float32)
+    others, count = np.empty(len(items), np.int64), 0
+    for i in range(len(items)):
+        slot = find_slot(place_of, items[i])
+        if place_of[slot, 0] == EMPTY:
+            others[count] = i
+            count += 1
+        else:
+            joined[place_of[slot, 1]] = log_probability[i]
+    others = others[:count]
+    others = others[best_places(items[others], log_probability[others], budget - len(joining))]
+    return np.concatenate((items[others], joining)), np.concatenate((log_probability[others], joined))
+
+
+@njit(cache=True, nogil=True)
+def _most_similar(
+    similar: Similar, candidates: Items, exclude: NDArray[np.int32], mask: NDArray[np.bool_], most: int
+) -> Items:
+    """The eligible items most similar to the history that are no candidates yet; ties by item. An empty mask allows all
+    items."""
+    left_out = new_table(len(candidates) + len(exclude))
+    for item in candidates:
         left_out[find_slot(left_out, item), 0] = item
-    if most == 0:
-        return np.empty(0, np.int64)
+    for item in exclude:
+        left_out[find_slot(left_out, item), 0] = item
     kept, count = np.empty(len(similar.items), np.int64), 0
     for place in range(len(similar.items)):
         item = similar.items[place]
