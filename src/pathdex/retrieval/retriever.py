@@ -67,6 +67,9 @@ class Retriever:
 
     Differs from the paper: an item counts on a path by its share of the path's interactions, p(v | c). To the paper the
     items of a path are alike, which leaves a budget nothing to choose by inside a path.
+
+    Differs from the paper: with neighbours, items that share users with those of the history join the candidates, and
+    how similar they are counts in the final score.
     """
 
     def __init__(
@@ -144,9 +147,7 @@ class Retriever:
 
         Where these are fewer than `least`, the beam doubles until there are enough or every path has been followed.
         Where only a few items are eligible at all, each is scored on its own paths in place of that.
-
-        Differs from the paper: with neighbours, a fifth of the candidates are the items most similar to those of the
-        history, by the users they share, among those that are not candidates already.
+        With neighbours, a fifth are the items most similar to the history that are not among the others.
         """
         user = state.vector
         exclude = NO_ITEMS if filters.exclude is None else frozen(filters.exclude[query], np.int32)
