@@ -108,6 +108,8 @@ def test_the_other_parts_are_there(report: Report) -> None:
     results = report.results
     assert set(results["sensitivity"]) == {"num_nodes", "depth", "paths_per_item", "beam_size", "penalty"}
     assert all(sum(row["base"] for row in rows) == 1 for rows in results["sensitivity"].values())
+    studied = [row["paths_per_item"] for row in results["sensitivity"]["paths_per_item"]]
+    assert len(studied) == len(set(studied)) > 1
     for one in results["popularity"]["methods"]:
         assert sum(one["deciles"]) == pytest.approx(1)
         assert one["tail"] == pytest.approx(sum(one["deciles"][2:]))

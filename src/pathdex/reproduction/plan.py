@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 NODES_FACTORS = (0.25, 0.5, 2.0)
 PENALTY_FACTORS = (0.01, 0.1, 10.0, 100.0)
-PATHS_PER_ITEM = (1, 2, 3, 4, 5)
+PATHS_PER_ITEM = (1, 2, 4, 5, 3)
+"""In such an order that a few of them, taken evenly, are not the usual 3."""
 BEAMS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200)
 BASE, WIDTHS = "sensitivity-base", "sensitivity-beam"
 
@@ -81,7 +82,7 @@ def sensitivity_points(request: Request) -> dict[str, list[tuple[Any, str]]]:
     """By hyper-parameter: its values, or how they are got from those of the comparison, and the step of each."""
     own = {**vars(Config()), **request.parameters[DeepRetrieval.name]}
     most = request.effort.points
-    depth, paths = own["depth"], own["paths_per_item"]
+    depth = own["depth"]
     nodes = [(factor, f"sensitivity-nodes-{factor:g}") for factor in NODES_FACTORS]
     # The paper's pairs: one layer less and more with as many nodes, and one layer less with as many paths.
     pairs: list[tuple[Any, str]] = [
@@ -91,9 +92,8 @@ def sensitivity_points(request: Request) -> dict[str, list[tuple[Any, str]]]:
     ]
     return {
         "num_nodes": _some([*nodes, (1.0, BASE)], most),
-        "paths_per_item": _some(
-            [(one, f"sensitivity-paths-{one}") for one in PATHS_PER_ITEM if one != paths] + [(paths, BASE)], most
-        ),
+        # J of the comparison may come from a trial, so all values are asked for; the same one is not fitted again.
+        "paths_per_item": _some([*((one, f"sensitivity-paths-{one}") for one in PATHS_PER_ITEM), (None, BASE)], most),
         "penalty": _some([*((one, f"sensitivity-penalty-{one:g}") for one in PENALTY_FACTORS), (1.0, BASE)], most),
         "depth": [*(pair for pair in pairs if pair[0][1] >= 1), ((1.0, depth), BASE)],
     }

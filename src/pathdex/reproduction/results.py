@@ -192,7 +192,8 @@ class _Collector:
         """Figures of Deep Retrieval as one hyper-parameter changes, each tested against the value that else stays."""
         found: dict[str, list[Row]] = {}
         for parameter, points in sensitivity_points(self.request).items():
-            rows = [{**self.store.result(step), "base": step == BASE} for _, step in points]
+            usual, others = self.store.result(BASE), [self.store.result(step) for _, step in points if step != BASE]
+            rows = [{**usual, "base": True}, *({**one, "base": False} for one in others if one != usual)]
             found[parameter] = sorted(rows, key=_place(parameter))
         beams = self.store.result(WIDTHS)
         found["beam_size"] = [{**point, "base": point["beam"] == beams["beam"]} for point in beams["points"]]

@@ -16,7 +16,7 @@ from pathdex.errors import IndexHealthWarning
 from pathdex.evaluation import metrics
 from pathdex.evaluation.decomposition import decompose
 from pathdex.evaluation.protocol import Method, Result, evaluate, rank_in_batches
-from pathdex.reproduction.plan import WIDTHS
+from pathdex.reproduction.plan import BASE, WIDTHS
 from pathdex.reproduction.popularity import HEAD, decile_shares, novelty, popularity_deciles, tail_shares
 from pathdex.reproduction.steps import Store, Work
 from pathdex.reproduction.timing import time_methods
@@ -144,6 +144,8 @@ class Works:
         """
         base = with_index(self.workshop.model(DeepRetrieval.name, seed)).without_neighbours()
         config = base.config.replace(**shape(base, changes))
+        if changes and config == base.config.replace(**shape(base, {})):
+            return self.workshop.store.result(BASE)
         model = DeepRetrieval(config, seed=seed, device=self.request.device, threads=self.request.threads)
         train = self.workshop.split(seed).train
         shared = base if config.schedule == "warm" else None
