@@ -140,3 +140,9 @@ def test_sizes_must_fit_together():
         generate("x.parquet", users=3, items=9, interactions=5)
     with pytest.raises(ConfigError, match=r"nodes=10, depth=30: nodes\^depth must stay below 2\^62"):
         generate("x.parquet", users=3, items=9, interactions=9, nodes=10, depth=30)
+
+
+def test_a_name_that_promises_another_format_is_refused(tmp_path):
+    with pytest.raises(StorageError, match=r"data\.csv: rows are written as Parquet; choose a name that ends in"):
+        generate(tmp_path / "data.csv", **SIZES)
+    assert not list(tmp_path.iterdir())

@@ -71,6 +71,8 @@ def generate(
     target = Path(path)
     nodes = _default_nodes(items, depth) if nodes is None else nodes
     _check(users, items, interactions, depth, nodes, chunk, seed)
+    if target.suffix != ".parquet":
+        raise StorageError(f"{target}: rows are written as Parquet; choose a name that ends in .parquet")
     truth = truth_file(target)
     for existing in (target, truth):
         if existing.exists() and not overwrite:
