@@ -183,6 +183,18 @@ def test_a_fifth_of_a_budget_goes_to_the_most_similar_items() -> None:
     np.testing.assert_allclose(kept.similarity, sums[kept.items], rtol=1e-5)
 
 
+def test_an_item_that_the_beam_has_not_found_joins_with_the_lowest_probability() -> None:
+    near, beam = random_model(ITEMS, neighbours=8), 4
+    state = near.state([101, 104])
+    by_paths = near.without_neighbours().retriever.candidates(state, NO_FILTERS, 0, beam=beam)
+    found = near.retriever.candidates(state, NO_FILTERS, 0, beam=beam)
+    joined = ~np.isin(found.items, by_paths.items)
+    assert joined.sum() == len(by_paths.items) // 5 > 0
+    assert (found.log_probability[joined] == by_paths.log_probability.min()).all()
+    known = dict(zip(by_paths.items.tolist(), by_paths.log_probability.tolist(), strict=True))
+    assert {item: known[item] for item in found.items[~joined].tolist()} == known
+
+
 def test_without_similar_items_the_whole_budget_is_left_to_the_paths() -> None:
     near, alone = random_model(ITEMS, neighbours=8), random_model(ITEMS)
     width = {"beam": EVERY_PATH, "budget": 10}

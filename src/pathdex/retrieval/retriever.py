@@ -173,13 +173,14 @@ class Retriever:
         if self.neighbours is None:
             return Candidates(*_cut(items, log_probability, budget))
         similar = similar_to(self.neighbours, state.history[-self.history_length :])
-        size = len(items) if budget is None else min(len(items), budget)
+        # Where every eligible item is scored, there are no others to join.
+        size = 0 if listed is not None else len(items) if budget is None else min(len(items), budget)
         room = int(NEIGHBOUR_SHARE * size)
-        if listed is not None or room == 0:
-            items, log_probability = _cut(items, log_probability, budget)
-        else:
+        if room:
             most = len(items) + room if budget is None else budget
             items, log_probability = join_neighbours(similar, items, log_probability, exclude, mask, room, most)
+        else:
+            items, log_probability = _cut(items, log_probability, budget)
         return Candidates(items, log_probability, similarity_of(similar, items))
 
     def _choice(
