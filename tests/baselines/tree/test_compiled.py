@@ -23,6 +23,7 @@ class Case(NamedTuple):
     codes: np.ndarray
     labels: np.ndarray
     weights: np.ndarray
+    offsets: np.ndarray
 
     def user(self) -> User:
         return self.model.read(self.items, torch.tensor([0, 1, 2, 3, 3]), torch.tensor([0, 1, 2, 4, 3]))
@@ -48,7 +49,8 @@ def case(seed: int, *, attention: bool) -> Case:
     codes = random.integers(0, 9, (5, 7))
     labels, weights = random.integers(0, 2, codes.shape), random.integers(0, 3, codes.shape)
     items, table = torch.randn(4, 5, 5, requires_grad=True), torch.randn(9, 6, requires_grad=True)
-    return Case(model, items, table, codes, labels.astype(np.float32), weights.astype(np.float32))
+    offsets = random.normal(0, 2, codes.shape)
+    return Case(model, items, table, codes, *(one.astype(np.float32) for one in (labels, weights, offsets)))
 
 
 @pytest.mark.parametrize("attention", [True, False])
@@ -66,9 +68,12 @@ def test_scores_are_those_of_the_node_model(attention: bool, seed: int) -> None:
 @given(seed=st.integers(0, 10_000))
 def test_the_gradient_is_that_of_autograd(attention: bool, seed: int) -> None:
     one = case(seed, attention=attention)
-    found = node_loss(one.model, one.user(), one.table, one.codes, one.labels, one.weights)
+    found = node_loss(one.model, one.user(), one.table, one.codes, one.labels, one.weights, one.offsets)
     expected = functional.binary_cross_entropy_with_logits(
-        one.logits(), torch.from_numpy(one.labels), torch.from_numpy(one.weights), reduction="sum"
+        one.logits() + torch.from_numpy(one.offsets),
+        torch.from_numpy(one.labels),
+        torch.from_numpy(one.weights),
+        reduction="sum",
     )
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
     for gradient, same in zip(one.gradients(found), one.gradients(expected), strict=True):
@@ -77,6 +82,6 @@ def test_the_gradient_is_that_of_autograd(attention: bool, seed: int) -> None:
 
 def test_nodes_without_weight_leave_no_trace() -> None:
     one = case(0, attention=True)
-    loss = node_loss(one.model, one.user(), one.table, one.codes, one.labels, np.zeros_like(one.weights))
+    loss = node_loss(one.model, one.user(), one.table, one.codes, one.labels, np.zeros_like(one.weights), one.offsets)
     assert float(loss.detach()) == 0
     assert all(not gradient.any() for gradient in one.gradients(loss))

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from pathdex.baselines.tree.network import Histories
 from pathdex.baselines.tree.step import Lesson, NodeStep, _local
 from pathdex.training.windows import Batch
 from tests.baselines.tree.tiny import tiny_network
@@ -34,10 +35,18 @@ def test_the_loss_is_the_binary_cross_entropy_of_what_counts() -> None:
     network = tiny_network(8, dropout=0.0)
     batch = one_sample([-1, 5, 6], 0)
     nodes, labels = np.array([[1, 3, 0]]), np.array([[1.0, 0.0, 0.0]], np.float32)
-    from pathdex.baselines.tree.network import Histories
-
     with torch.no_grad():
         logits = Histories(network, batch.inputs, batch.window, batch.time).logits(2, nodes)[0]
     lesson = Lesson(2, nodes, labels, np.array([[1.0, 1.0, 0.0]], np.float32))
     loss = NodeStep(network)(batch, [lesson, lesson])
     np.testing.assert_allclose(loss, 2 * (np.log1p(np.exp(-logits[0])) + np.log1p(np.exp(logits[1]))), rtol=1e-5)
+
+
+def test_the_loss_adds_the_offsets_to_the_scores() -> None:
+    batch, nodes = one_sample([-1, 5, 6], 0), np.array([[1, 3]])
+    labels, offsets = np.array([[1.0, 0.0]], np.float32), np.array([[-2.0, 0.5]], np.float32)
+    network = tiny_network(8, dropout=0.0)
+    with torch.no_grad():
+        logits = Histories(network, batch.inputs, batch.window, batch.time).logits(2, nodes)[0]
+    loss = NodeStep(network)(batch, [Lesson(2, nodes, labels, offsets=offsets)])
+    np.testing.assert_allclose(loss, np.log1p(np.exp(2 - logits[0])) + np.log1p(np.exp(logits[1] + 0.5)), rtol=1e-5)

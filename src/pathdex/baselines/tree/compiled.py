@@ -48,11 +48,17 @@ def node_logits(model: NodeModel, user: User, table: Tensor, codes: NDArray[np.i
 
 
 def node_loss(
-    model: NodeModel, user: User, table: Tensor, codes: NDArray[np.int64], labels: Floats, weights: Floats
+    model: NodeModel,
+    user: User,
+    table: Tensor,
+    codes: NDArray[np.int64],
+    labels: Floats,
+    weights: Floats,
+    offsets: Floats,
 ) -> Tensor:
-    """The weighted sum of the binary cross-entropies of the labels (user, node)."""
+    """The weighted sum of the binary cross-entropies of the labels (user, node), `offsets` added to the logits."""
     apply: Callable[..., Tensor] = _Loss.apply
-    return apply(user.reached.numpy(), codes, labels, weights, *_tensors(model, user, table))
+    return apply(user.reached.numpy(), codes, labels, weights, offsets, *_tensors(model, user, table))
 
 
 def _tensors(model: NodeModel, user: User, table: Tensor) -> tuple[Tensor, ...]:
@@ -73,11 +79,12 @@ class _Loss(torch.autograd.Function):
         codes: NDArray[np.int64],
         labels: Floats,
         weights: Floats,
+        offsets: Floats,
         *tensors: Tensor,
     ) -> Tensor:
         meeting = _meeting(*tensors)
         gradient = Meeting(*(np.zeros_like(array) for array in meeting))
-        loss = _descend(meeting, reached, codes, labels, weights, gradient)
+        loss = _descend(meeting, reached, codes, labels, weights, offsets, gradient)
         *parts, to_out, to_table, to_nodes = (torch.from_numpy(array) for array in gradient)
         table, weight = tensors[-2:]
         to_table[:, :-1] += to_nodes @ weight
@@ -86,7 +93,7 @@ class _Loss(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        return None, None, None, None, *(gradient.mul_(upstream) for gradient in context.saved_tensors)
+        return None, None, None, None, None, *(gradient.mul_(upstream) for gradient in context.saved_tensors)
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
@@ -153,6 +160,7 @@ def _descend(
     codes: NDArray[np.int64],
     labels: Floats,
     weights: Floats,
+    offsets: Floats,
     gradient: Meeting,
 ) -> float:
     """The loss; adds its gradient.
@@ -187,7 +195,7 @@ def _descend(
             for w in range(count[user]):
                 attention[w] = _power(attention[w] - top)
                 total += attention[w]
-            logit = table[node, dim]
+            logit = table[node, dim] + offsets[user, place]
             for w in range(count[user]):
                 attention[w] /= total
                 logit += attention[w] * likeness[w]

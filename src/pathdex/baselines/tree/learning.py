@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pathdex.baselines.popularity import popularity_order
 from pathdex.baselines.tree.assignment import reassigned_tree
 from pathdex.baselines.tree.clustering import cluster_tree
-from pathdex.baselines.tree.lessons import beam_lessons, draw_levels, sampled_lesson
+from pathdex.baselines.tree.lessons import beam_lessons, draw_levels, following_items, sampled_lesson
 from pathdex.baselines.tree.network import TreeNetwork
 from pathdex.baselines.tree.settings import TreeSettings
 from pathdex.baselines.tree.step import Lesson, NodeStep
@@ -103,7 +103,8 @@ class TreeLearner:
 
     def _beam(self, batch: Batch, levels: list[int], random: np.random.Generator) -> Sequence[Lesson]:
         settings = self.settings
-        return beam_lessons(self.network, batch, levels, settings.training_beam, settings.negatives, random)
+        targets = following_items(self.data.sequences, batch.position, settings.next_items)
+        return beam_lessons(self.network, batch, targets, levels, settings.training_beam, settings.negatives, random)
 
     def _random(self, *stamp: int) -> np.random.Generator:
         return np.random.default_rng([self.options.seed, *stamp])

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from pathdex.baselines.tree.network import Histories, TreeNetwork
 from pathdex.baselines.tree.step import Lesson
-from pathdex.baselines.tree.tree import Tree
+from pathdex.baselines.tree.tree import NO_ITEM, Tree
+from pathdex.data.ragged import Ragged
 from pathdex.training.windows import Batch
 
 
@@ -34,34 +35,54 @@ def sampled_lesson(
     return Lesson(level, nodes, labels)
 
 
+def following_items(sequences: Ragged, position: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The items from each position on, (position, count); `NO_ITEM` past the end of the sequence."""
+    ends = sequences.offsets[np.searchsorted(sequences.offsets, position, side="right")]
+    places = position[:, None] + np.arange(count)
+    items = sequences.values.take(places, mode="clip").astype(np.int64)
+    return np.where(places < ends[:, None], items, NO_ITEM)
+
+
 @torch.no_grad()
 def beam_lessons(
-    network: TreeNetwork, batch: Batch, levels: list[int], width: int, negatives: int, random: np.random.Generator
+    network: TreeNetwork,
+    batch: Batch,
+    targets: NDArray[np.int64],
+    levels: list[int],
+    width: int,
+    negatives: int,
+    random: np.random.Generator,
 ) -> list[Lesson]:
     """OTM's beam-aware lessons (Zhuo et al. 2020): the nodes that a beam scores, with Bayes-optimal pseudo-targets.
 
-    A leaf's target is 1 for the item taken. An inner node's is that of the child which the model likes best, so it is
-    1 only where following the best children leads to the item. The item's own ancestors are always among the nodes.
+    A leaf's target is 1 for the items taken, `targets` (sample, item). An inner node's is that of the child which the
+    model likes best, so it is 1 only where following the best children leads to such an item.
 
-    Differs from the paper: `negatives` nodes are drawn beside those of the beam, as for TDM. What a beam of this width
-    leaves out would otherwise forget that it is not wanted, and a wider one finds it.
+    Differs from the paper: nodes with a target of 1 learn where the beam has lost them too, and so do `negatives` nodes
+    drawn as for TDM, since a query's beam may be wider than that of training. Drawn negatives alone teach the model
+    log(p / q), q being how often a node is one. In the beam it is one each time, so the loss adds the logarithm of q's
+    ratio to the logits there: scores inside and outside the beam stay comparable, and go on where TDM's end.
     """
     network.model.eval()
     tree = network.tree
     histories = Histories(network, batch.inputs, batch.window, batch.time)
-    targets = pseudo_targets(network, histories, batch.targets)
+    held = pseudo_targets(network, histories, targets)
     lessons = []
-    samples = len(batch.targets)
+    samples = len(targets)
     nodes = np.broadcast_to(np.arange(tree.size(network.first_level)), (samples, tree.size(network.first_level)))
     for level in range(network.first_level, tree.depth + 1):
         if level in levels:
-            own = tree.ancestors(level)[batch.targets][:, None]
-            drawn = sampled_lesson(tree, level, batch.targets, negatives, random).nodes
-            counts = ((nodes != own) & (nodes >= 0)).astype(np.float32)
-            weights = np.concatenate([np.ones_like(drawn, np.float32), counts], axis=1)
-            labels = np.zeros_like(weights)
-            labels[:, 0] = targets[level]
-            lessons.append(Lesson(level, np.concatenate([drawn, np.maximum(nodes, 0)], axis=1), labels, weights))
+            wanted = np.where(held[level] > 0, _ancestors(tree, level, targets), NO_ITEM)
+            drawn = random.integers(0, tree.size(level), (samples, negatives))
+            together = np.concatenate([wanted, drawn, nodes], axis=1)
+            counted = _first_or_foreign(together, wanted.shape[1]) & (together != NO_ITEM)
+            labels = np.zeros(together.shape, np.float32)
+            labels[:, : wanted.shape[1]] = 1
+            # A node is drawn `drawn_rate` times on average; in the beam it is a negative once more.
+            drawn_rate = negatives / tree.size(level)
+            reached = _among(together, nodes, tree.size(level))
+            offsets = np.where(reached, np.log(drawn_rate / (1 + drawn_rate)), 0.0).astype(np.float32)
+            lessons.append(Lesson(level, np.maximum(together, 0), labels, counted.astype(np.float32), offsets))
         if level < tree.depth:
             scores = histories.logits(level, nodes)
             kept = np.argpartition(-scores, min(width, nodes.shape[1]) - 1, axis=1)[:, :width]
@@ -72,12 +93,35 @@ def beam_lessons(
 def pseudo_targets(
     network: TreeNetwork, histories: Histories, targets: NDArray[np.int64]
 ) -> dict[int, NDArray[np.float32]]:
-    """By level, the pseudo-target of each target's ancestor: 1 where the best children lead from it to the target."""
+    """By level, the pseudo-target of each target's ancestor (sample, target): 1 where the best children lead from it to
+    one of the sample's targets."""
     tree = network.tree
-    held = {tree.depth: np.ones(len(targets), np.float32)}
+    held = {tree.depth: (targets != NO_ITEM).astype(np.float32)}
     for level in range(tree.depth, network.first_level, -1):
-        own = tree.ancestors(level)[targets]
-        pairs = np.column_stack([own, tree.siblings(level, own)])
-        scores = histories.logits(level, pairs)
-        held[level - 1] = held[level] * (scores[:, 0] >= scores[:, 1])
+        own = _ancestors(tree, level, targets)
+        beside = np.where(own == NO_ITEM, NO_ITEM, tree.siblings(level, own))
+        scores = histories.logits(level, np.concatenate([own, beside], axis=1))
+        own_scores, beside_scores = np.split(scores, 2, axis=1)
+        held_beside = ((beside[:, :, None] == own[:, None]) * held[level][:, None]).max(axis=2)
+        held[level - 1] = np.where(own_scores >= beside_scores, held[level], held_beside)
     return held
+
+
+def _ancestors(tree: Tree, level: int, items: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.where(items == NO_ITEM, NO_ITEM, tree.ancestors(level)[items])
+
+
+def _among(nodes: NDArray[np.int64], reached: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    """Which of the nodes (sample, node) of a level of that size the beam has reached."""
+    rows = np.arange(len(nodes))[:, None] * (size + 1) + 1  # `NO_ITEM` stays inside its row.
+    found: NDArray[np.bool_] = np.isin(rows + nodes, rows + reached)
+    return found
+
+
+def _first_or_foreign(nodes: NDArray[np.int64], own: int) -> NDArray[np.bool_]:
+    """Which of (sample, node) count: of the first `own` columns those that stand there for the first time, of the
+    others those that are not among the first."""
+    earlier = np.tri(nodes.shape[1], own, -1, dtype=bool)
+    same = nodes[:, :, None] == nodes[:, None, :own]
+    counted: NDArray[np.bool_] = ~(same & earlier).any(axis=2)
+    return counted

@@ -75,13 +75,14 @@ class TreeNetwork:
         codes: NDArray[np.int64],
         labels: NDArray[np.float32],
         weights: NDArray[np.float32],
+        offsets: NDArray[np.float32],
     ) -> Tensor:
-        """The weighted sum of the binary cross-entropies of the labels (user, node)."""
+        """The weighted sum of the binary cross-entropies of the labels (user, node), `offsets` added to the logits."""
         if self.device.type == "cpu":
-            return node_loss(self.model, user, table, codes, labels, weights)
-        labels_there, weights_there = (torch.from_numpy(one).to(self.device) for one in (labels, weights))
+            return node_loss(self.model, user, table, codes, labels, weights, offsets)
+        there = [torch.from_numpy(one).to(self.device) for one in (labels, weights, offsets)]
         return nn.functional.binary_cross_entropy_with_logits(
-            self._logits(table, user, codes), labels_there, weights_there, reduction="sum"
+            self._logits(table, user, codes) + there[2], there[0], there[1], reduction="sum"
         )
 
     def _logits(self, table: Tensor, user: User, codes: NDArray[np.int64]) -> Tensor:

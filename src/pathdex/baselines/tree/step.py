@@ -23,7 +23,9 @@ class Lesson(NamedTuple):
     nodes: NDArray[np.int64]
     labels: NDArray[np.float32]
     weights: NDArray[np.float32] | None = None
-    """0 for nodes that do not count."""
+    """0 for nodes that do not count; without it all do."""
+    offsets: NDArray[np.float32] | None = None
+    """Added to the logits in the loss, and in the loss only."""
 
 
 class _Table(NamedTuple):
@@ -75,8 +77,9 @@ class NodeStep:
         loss = torch.zeros((), device=network.device)
         for lesson in lessons:
             weights = np.ones_like(lesson.labels) if lesson.weights is None else lesson.weights
+            offsets = np.zeros_like(lesson.labels) if lesson.offsets is None else lesson.offsets
             user, codes = users[network.reading_level(lesson.level)], next(places[lesson.level])
-            losses = network.loss(tables[lesson.level].vectors, user, codes, lesson.labels, weights)
+            losses = network.loss(tables[lesson.level].vectors, user, codes, lesson.labels, weights, offsets)
             loss = loss + losses / len(batch.targets)
 
         self.dense.zero_grad(set_to_none=True)
