@@ -46,7 +46,7 @@ class Procedure:
 
 
 _TREE: dict[str, Any] = {
-    "trials": ({"embedding_dim": 64}, {"dropout": 0.4}, {"embedding_dim": 64, "negatives": 50}),
+    "trials": ({"embedding_dim": 64}, {"dropout": 0.4}, {"negatives": 50}),
     "width": "beam",
     # A beam of 5 n scores 10 n leaves, as many as Deep Retrieval's candidates.
     "budget": 5,
