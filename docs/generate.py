@@ -36,8 +36,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "num_negatives",
     ),
     "e-step": (
-        "schedule", "epochs", "rounds", "structure_epochs", "final_epochs", "batch_size", "structure_batch_size",
-        "learning_rate", "item_learning_rate", "structure_learning_rate", "weight_decay",
+        "schedule", "next_items", "epochs", "rounds", "structure_epochs", "final_epochs", "batch_size",
+        "structure_batch_size", "learning_rate", "item_learning_rate", "structure_learning_rate", "weight_decay",
     ),
     "m-step": (
         "start", "candidate_paths", "scoring", "score_beam", "score_samples", "decay", "descent_iterations",

@@ -78,6 +78,9 @@ class Config:
         "warm: encoder first, then EM on the structure; paper: joint epochs, then the softmax frozen",
         choices=("warm", "paper"),
     )
+    next_items: int = parameter(
+        1, "a history predicts one of so many next items, drawn anew in each epoch; 1: the next", low=1
+    )
     epochs: int = parameter(10, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
     rounds: int = parameter(4, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
     structure_epochs: int = parameter(2, "epochs of the structure model in each of these E-steps", low=1)

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from pathdex.baselines.brute_force import BruteForce
 from pathdex.config import Config, RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import ConfigError, DataError, RunError
+from pathdex.retrieval.recommender import DeepRetrieval
 from pathdex.training.trainer import Trainer
 from tests.tiny import TINY
 
@@ -59,8 +61,8 @@ def assert_same(first: Trainer, second: Trainer) -> None:
 
 SCHEDULES = [
     {"schedule": "warm"},
-    {"schedule": "warm", "scoring": "streaming", "start": "random", "structure": "recurrent"},
-    {"schedule": "paper", "start": "random", "scoring": "streaming", "penalty": 0.01},
+    {"schedule": "warm", "scoring": "streaming", "start": "random", "structure": "recurrent", "next_items": 3},
+    {"schedule": "paper", "start": "random", "scoring": "streaming", "penalty": 0.01, "next_items": 3},
 ]
 
 
@@ -187,3 +189,19 @@ def test_an_encoder_that_does_not_fit_is_refused() -> None:
         trainer(blocks(), schedule="paper", start="random").adopt_encoder(trained.config, weights)
     with pytest.raises(DataError, match=r"^data has 40 items and the trained encoder 32: must be of the same catalog"):
         trainer(blocks(groups=5)).adopt_encoder(trained.config, weights)
+
+
+@pytest.mark.parametrize("reach", [1, 3])
+def test_a_history_predicts_the_next_items_that_it_is_asked_for(reach: int) -> None:
+    """Users go round a ring of items. The three ahead are the best three where three were asked for, for the paths too."""
+    items, steps = 24, 30
+    rows = [(start + np.arange(steps)) % items for start in range(items)] * 3
+    data = Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(len(rows))), Vocabulary(np.arange(items)))
+    training = {"epochs": 30, "rounds": 6, "dropout": 0.0, "learning_rate": 0.01, "structure_learning_rate": 0.02}
+    model = DeepRetrieval(**{**TINY, **training, "num_nodes": 6, "path_size": 2.0}, next_items=reach, threads=1)
+    model.fit(data, progress=False)
+    for searched in (model, BruteForce(model)):
+        found = [searched.recommend([(last - 1) % items, last], n=3) for last in range(items)]
+        ahead = [{(last + step) % items for step in range(1, 4)} for last in range(items)]
+        right = np.mean([len({one for one, _ in some} & wanted) for some, wanted in zip(found, ahead, strict=True)])
+        assert right > 2.8 if reach == 3 else right < 2.3

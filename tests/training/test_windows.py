@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathdex.data.ragged import Ragged
-from pathdex.training.windows import START, cut_windows, sequential_batches
+from pathdex.training.windows import START, cut_windows, draw_readers, sequential_batches
 
 SEQUENCES = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=23), min_size=1, max_size=6)
 
@@ -44,3 +44,31 @@ def test_batches_hold_every_window_once(rows: list[list[int]], size: int, seed: 
     windows = cut_windows(Ragged.from_rows(rows), 6, np.random.default_rng(seed))
     batches = windows.batches(size, np.random.default_rng(seed))
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(windows.context)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=SEQUENCES, reach=st.integers(1, 5), seed=st.integers(0, 9))
+def test_a_target_may_be_read_from_an_earlier_history(rows: list[list[int]], reach: int, seed: int) -> None:
+    sequences = Ragged.from_rows(rows)
+    readers = draw_readers(sequences, reach, np.random.default_rng(seed))
+    own = np.arange(len(sequences.values))
+    starts = np.repeat(sequences.offsets[:-1], sequences.lengths)
+    assert (readers >= np.maximum(own - reach + 1, starts)).all()
+    assert (readers <= own).all()
+    for batch in sequential_batches(cut_windows(sequences, 12, np.random.default_rng(seed)), 8):
+        earlier = batch.read_earlier(readers)
+        assert earlier.targets.tolist() == batch.targets.tolist()
+        for window, time, position in zip(earlier.window, earlier.time, earlier.position, strict=True):
+            read = earlier.inputs[window, : time + 1].tolist()
+            past = [START, *sequences.values[starts[position] : readers[position]].tolist()]
+            assert past[len(past) - len(read) :] == read
+            assert read
+
+
+def test_all_of_the_positions_in_reach_are_drawn_alike() -> None:
+    sequences = Ragged.from_rows([[0, 1, 2, 3]] * 3000)
+    back = np.arange(12_000) - draw_readers(sequences, 3, np.random.default_rng(0))
+    for place, choices in enumerate([1, 2, 3, 3]):
+        counts = np.bincount(back[place::4], minlength=3)
+        assert (counts[choices:] == 0).all()
+        np.testing.assert_allclose(counts[:choices], 3000 / choices, rtol=0.1)

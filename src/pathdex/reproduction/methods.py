@@ -53,6 +53,9 @@ _TREE: dict[str, Any] = {
     "sweep": (1, 2, 5, 10, 20, 40),
 }
 
+_LARGE = {"structure_hidden": 256, "epochs": 16, "paths_per_item": 5, "structure_batch_size": 1024}
+"""More of all that makes Deep Retrieval's index and encoder better where training and queries may cost more."""
+
 PROCEDURES = {
     one.name: one
     for one in (
@@ -65,7 +68,7 @@ PROCEDURES = {
         ),
         Procedure(
             "youtube-dnn",
-            ({"epochs": 16}, {"embedding_dim": 128}, {"embedding_dim": 128, "epochs": 6, "dropout": 0.3}),
+            ({"epochs": 16}, {"embedding_dim": 128}, {"next_items": 10}),
             {"epochs": 2},
         ),
         Procedure(
@@ -86,15 +89,9 @@ PROCEDURES = {
         Procedure(
             "deep-retrieval",
             (
-                {"structure_hidden": 256},
                 {"structure_hidden": 256, "epochs": 16},
-                {
-                    "structure_hidden": 256,
-                    "epochs": 16,
-                    "paths_per_item": 5,
-                    "structure_batch_size": 1024,
-                    "neighbours": 50,
-                },
+                {**_LARGE, "neighbours": 50},
+                {**_LARGE, "neighbours": 50, "next_items": 10},
             ),
             {"epochs": 2, "rounds": 2, "final_epochs": 1},
             "candidates",

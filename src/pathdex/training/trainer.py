@@ -42,7 +42,7 @@ from pathdex.training.target import (
     first_path_size,
 )
 from pathdex.training.watch import index_warnings
-from pathdex.training.windows import cut_windows
+from pathdex.training.windows import cut_windows, draw_readers
 
 ENCODER = ("encoder", "embedding_dim", "history_length", "shared_items")
 """The hyper-parameters that say which encoder a set of weights fits."""
@@ -162,11 +162,12 @@ class Trainer:
         cursor, config = self.cursor, self.config
         windows = cut_windows(self.data.sequences, config.history_length, self._random())
         batches = windows.batches(config.batch_size, self._random(1))
+        readers = self._readers(6)
         scored = min(1.0, config.score_samples * self.data.num_items / self.data.num_interactions)
         for step in range(cursor.step, len(batches)):
             random = self._random(2, step)
             torch.manual_seed(int(random.integers(2**62)))
-            batch = windows.batch(batches[step])
+            batch = windows.batch(batches[step]).read_earlier(readers)
             paths = self._nodes(batch.targets) if joint else None
             rate = cosine_rate((cursor.epoch + step / len(batches)) / phase.epochs) if phase.anneal else 1.0
             losses, users = self.reranker(batch, random, paths, rate)
@@ -178,7 +179,7 @@ class Trainer:
     def _structure_epoch(self, phase: Phase) -> Iterator[tuple[int, int, dict[str, float]]]:
         """Gradient steps on the structure's loss over user vectors that stand still; yields after each."""
         cursor, config = self.cursor, self.config
-        vectors, targets = self._position_vectors(), self.data.sequences.values
+        vectors, targets, readers = self._position_vectors(), self.data.sequences.values, self._readers(6)
         order = self._random().permutation(len(targets))
         size = config.structure_batch_size
         total = -(-len(order) // size)
@@ -187,7 +188,7 @@ class Trainer:
             chosen = order[step * size : (step + 1) * size]
             done = (cursor.epoch - polish.start + step / total) / max(1, config.final_epochs)
             rate = cosine_rate(done) if cursor.epoch in polish else 1.0
-            users = torch.from_numpy(vectors[chosen]).to(self.network.device)
+            users = torch.from_numpy(vectors[readers[chosen]]).to(self.network.device)
             loss = self.structure(users, self._nodes(targets[chosen]), rate)
             yield step + 1, total, {"structure": loss}
 
@@ -239,6 +240,8 @@ class Trainer:
 
     def _collect_scores(self) -> None:
         config, vectors = self.config, self._position_vectors()
+        if config.next_items > 1:
+            vectors = vectors[self._readers(7)]
         samples, random = ItemSamples(self.data.sequences.values, self.data.num_items), self._random(4)
         if config.scoring == "item":
             collect_item_scores(
@@ -269,6 +272,10 @@ class Trainer:
         assert self.config.num_nodes is not None
         nodes = decode_paths(self.paths[items], self.config.num_nodes, self.config.depth)
         return torch.from_numpy(nodes).to(self.network.device)
+
+    def _readers(self, stamp: int) -> NDArray[np.int64]:
+        """For each interaction the one whose history predicts it; with `next_items` 1 that is its own."""
+        return draw_readers(self.data.sequences, self.config.next_items, self._random(stamp))
 
     def _position_vectors(self) -> NDArray[np.float32]:
         if self._vectors is None:

@@ -8,7 +8,7 @@ by half, and its loss covers the other half, so that every target has at least h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,12 @@ class Batch:
     """(sample,) where the target stands in the sequences' values."""
     targets: NDArray[np.int64]
     """(sample,) item codes."""
+
+    def read_earlier(self, readers: NDArray[np.int64]) -> Batch:
+        """The same targets, each predicted by the history before the position `readers[position]` of the sequences'
+        values, or by the first state of the window where that begins later."""
+        back = self.position - readers[self.position]
+        return replace(self, time=np.maximum(self.time - back, 0))
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,16 @@ def cut_windows(sequences: Ragged, length: int, generator: np.random.Generator) 
     context = np.maximum(end - length, 0)
     context = np.where(long[sequence], np.minimum(context, first), 0)
     return Windows(sequences, begin + context, begin + first, begin + end, context == 0)
+
+
+def draw_readers(sequences: Ragged, reach: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """For each position of the sequences' values, the one whose history is to predict its item: itself or one of the
+    `reach - 1` before it in the same sequence, all as likely."""
+    position = np.arange(len(sequences.values))
+    before = position - np.repeat(sequences.offsets[:-1], sequences.lengths)
+    choices = np.minimum(before + 1, reach)
+    readers: NDArray[np.int64] = position - (generator.random(len(position)) * choices).astype(np.int64)
+    return readers
 
 
 def sequential_batches(windows: Windows, size: int) -> Iterator[Batch]:
