@@ -193,7 +193,7 @@ def test_an_encoder_that_does_not_fit_is_refused() -> None:
 
 @pytest.mark.parametrize("reach", [1, 3])
 def test_a_history_predicts_the_next_items_that_it_is_asked_for(reach: int) -> None:
-    """Users go round a ring of items. The three ahead are the best three where three were asked for, for the paths too."""
+    """Users go round a ring of items: the three ahead come first where three were asked for, by the paths too."""
     items, steps = 24, 30
     rows = [(start + np.arange(steps)) % items for start in range(items)] * 3
     data = Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(len(rows))), Vocabulary(np.arange(items)))
