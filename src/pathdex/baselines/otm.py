@@ -12,4 +12,4 @@ class OTM(TreeRecommender):
     targets that say whether the best children lead to the item. Every field of `TreeSettings` is a keyword."""
 
     name = "otm"
-    defaults: ClassVar = {"beam_epochs": 2}
+    defaults: ClassVar = {"beam_epochs": 2, "next_items": 10}

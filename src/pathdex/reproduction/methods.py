@@ -46,15 +46,12 @@ class Procedure:
 
 
 _TREE: dict[str, Any] = {
-    "trials": ({"embedding_dim": 64}, {"dropout": 0.4}, {"negatives": 50}),
+    "trials": ({"embedding_dim": 64, "next_items": 10}, {"dropout": 0.4}, {"negatives": 50}),
     "width": "beam",
     # A beam of 5 n scores 10 n leaves, as many as Deep Retrieval's candidates.
     "budget": 5,
     "sweep": (1, 2, 5, 10, 20, 40),
 }
-
-_LARGE = {"structure_hidden": 256, "epochs": 16, "paths_per_item": 5, "structure_batch_size": 1024}
-"""More of all that makes Deep Retrieval's index and encoder better where training and queries may cost more."""
 
 PROCEDURES = {
     one.name: one
@@ -85,13 +82,23 @@ PROCEDURES = {
         ),
         Procedure("tdm", quick={"epochs": 1}, **_TREE),
         Procedure("jtm", quick={"epochs": 1, "assignments": 1}, **_TREE),
-        Procedure("otm", quick={"epochs": 1, "beam_epochs": 1}, **_TREE),
+        Procedure(
+            "otm",
+            quick={"epochs": 1, "beam_epochs": 1},
+            **{**_TREE, "trials": ({"embedding_dim": 64}, {"dropout": 0.4}, {"negatives": 50})},
+        ),
         Procedure(
             "deep-retrieval",
             (
                 {"structure_hidden": 256, "epochs": 16},
-                {**_LARGE, "neighbours": 50},
-                {**_LARGE, "neighbours": 50, "next_items": 10},
+                {
+                    "structure_hidden": 256,
+                    "epochs": 16,
+                    "paths_per_item": 5,
+                    "structure_batch_size": 1024,
+                    "neighbours": 50,
+                },
+                {"embedding_dim": 128, "structure_hidden": 256, "neighbours": 50, "next_items": 10},
             ),
             {"epochs": 2, "rounds": 2, "final_epochs": 1},
             "candidates",

@@ -26,7 +26,7 @@ from pathdex.training.memory import keep_freed_memory
 from pathdex.training.progress import Listener
 from pathdex.training.schedule import cosine_rate
 from pathdex.training.trainer import deterministic, set_threads
-from pathdex.training.windows import Batch, cut_windows
+from pathdex.training.windows import Batch, cut_windows, draw_readers
 
 Teacher = Callable[[Batch, list[int], np.random.Generator], Sequence[Lesson]]
 
@@ -81,14 +81,16 @@ class TreeLearner:
 
     def _train(self, phase: str, number: int, epochs: int, first: int, teacher: Teacher) -> None:
         settings, step = self.settings, NodeStep(self.network)
+        reach = 1 if settings.beam_epochs else settings.next_items
         for epoch in range(epochs):
             started, total = time.monotonic(), 0.0
             windows = cut_windows(self.data.sequences, settings.history_length, self._random(2, number, epoch))
             batches = windows.batches(settings.batch_size, self._random(3, number, epoch))
+            readers = draw_readers(self.data.sequences, reach, self._random(5, number, epoch))
             for place, chosen in enumerate(batches):
                 random = self._random(4, number, epoch, place)
                 torch.manual_seed(int(random.integers(2**62)))
-                batch = windows.batch(chosen)
+                batch = windows.batch(chosen).read_earlier(readers)
                 levels = draw_levels(first, self.network.tree.depth, settings.levels_per_step, random)
                 rate = cosine_rate((epoch + place / len(batches)) / epochs)
                 total += step(batch, teacher(batch, levels, random), rate)

@@ -31,10 +31,12 @@ class TreeSettings:
     first_level: int = parameter(6, "level that a search starts with; those above are not scored", low=1)
 
     # Training.
+    next_items: int = parameter(
+        1, "next items that a history predicts: one drawn; with beam epochs all, in these", low=1
+    )
     epochs: int = parameter(4, "epochs on each tree", low=1)
     beam_epochs: int = parameter(0, "further epochs on the last tree with the nodes that a beam reaches (OTM)", low=0)
     training_beam: int = parameter(10, "width of the beam of these epochs", low=1)
-    next_items: int = parameter(10, "next items of a history that are the targets of these epochs", low=1)
     negatives: int = parameter(20, "negative nodes per sample on each level", low=1)
     levels_per_step: int = parameter(2, "levels above the leaves that a step trains, drawn anew for each", low=1)
     batch_size: int = parameter(1024, "interactions per step", low=1)
