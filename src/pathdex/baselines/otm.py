@@ -9,7 +9,10 @@ from pathdex.baselines.tree.recommender import TreeRecommender
 
 class OTM(TreeRecommender):
     """TDM, then epochs in which each level learns from the nodes that a beam of the model itself reaches there, with
-    targets that say whether the best children lead to the item. Every field of `TreeSettings` is a keyword."""
+    targets that say whether the best children lead to one of the next items.
+
+    Every field of `TreeSettings` is a keyword.
+    """
 
     name = "otm"
     defaults: ClassVar = {"beam_epochs": 2, "next_items": 10}

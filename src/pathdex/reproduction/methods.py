@@ -82,11 +82,7 @@ PROCEDURES = {
         ),
         Procedure("tdm", quick={"epochs": 1}, **_TREE),
         Procedure("jtm", quick={"epochs": 1, "assignments": 1}, **_TREE),
-        Procedure(
-            "otm",
-            quick={"epochs": 1, "beam_epochs": 1},
-            **{**_TREE, "trials": ({"embedding_dim": 64}, {"dropout": 0.4}, {"negatives": 50})},
-        ),
+        Procedure("otm", quick={"epochs": 1, "beam_epochs": 1}, **_TREE),
         Procedure(
             "deep-retrieval",
             (

@@ -8,12 +8,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -32,6 +30,7 @@ from pathdex.training.e_step import RerankerStep, StructureStep, position_vector
 from pathdex.training.m_step import MStep, m_step
 from pathdex.training.memory import keep_freed_memory
 from pathdex.training.progress import Listener, Listeners
+from pathdex.training.runtime import deterministic, set_threads
 from pathdex.training.schedule import Phase, cosine_rate, phases
 from pathdex.training.scoring import ItemSamples, collect_item_scores, stream_scores
 from pathdex.training.target import (
@@ -372,29 +371,6 @@ def resolve(config: Config, data: Interactions) -> Config:
         return config
     nodes = default_num_nodes(data.num_items, config.paths_per_item, config.depth, first_path_size(config))
     return config.replace(num_nodes=nodes)
-
-
-@contextmanager
-def deterministic(device: torch.device) -> Iterator[None]:
-    """Have torch sum in a fixed order on the CPU, whatever the number of threads; some of its gradients do not."""
-    memory: Any = torch.utils.deterministic
-    before, fills = torch.are_deterministic_algorithms_enabled(), memory.fill_uninitialized_memory
-    torch.use_deterministic_algorithms(before or device.type == "cpu")
-    # Torch would also fill all new memory, a quarter of a step's time; no operator here reads what it has not written.
-    memory.fill_uninitialized_memory = False
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before)
-        memory.fill_uninitialized_memory = fills
-
-
-def set_threads(threads: int | None) -> None:
-    """Use that many threads in torch and in compiled code; None leaves both at their defaults (all cores)."""
-    if threads is not None:
-        torch.set_num_threads(threads)
-        most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-        numba.set_num_threads(min(threads, most))
 
 
 def _shape(data: Interactions) -> list[int]:

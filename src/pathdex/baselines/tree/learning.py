@@ -24,8 +24,8 @@ from pathdex.errors import DataError
 from pathdex.system import check_device
 from pathdex.training.memory import keep_freed_memory
 from pathdex.training.progress import Listener
+from pathdex.training.runtime import deterministic, set_threads
 from pathdex.training.schedule import cosine_rate
-from pathdex.training.trainer import deterministic, set_threads
 from pathdex.training.windows import Batch, cut_windows, draw_readers
 
 Teacher = Callable[[Batch, list[int], np.random.Generator], Sequence[Lesson]]
