@@ -30,8 +30,8 @@ from benchmarks.exhaustive import Exhaustive
 from benchmarks.report import Report, arguments_parser, chosen, open_report
 from benchmarks.timing import Task, alternate
 from pathdex.evaluation import metrics
-from pathdex.index.hashing import EMPTY, find_slot, new_table
-from pathdex.retrieval.contract import Filters
+from pathdex.kernels.hashing import EMPTY, find_slot, new_table
+from pathdex.retrieval.filters import Filters
 
 BEAMS = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200)
 BUDGETS = (2, 5, 10, 20, 40)

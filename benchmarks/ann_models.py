@@ -17,7 +17,7 @@ from benchmarks.sets import SETS
 from benchmarks.synthetic import open_model
 from pathdex.cli.console import LogLines
 from pathdex.data.splits import Queries, Split
-from pathdex.retrieval.recommender import DeepRetrieval
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 SYNTHETIC = "synthetic"
 NAMES = ("ml-1m", "nowplaying", SYNTHETIC)

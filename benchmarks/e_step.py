@@ -27,7 +27,7 @@ from benchmarks.machine import describe_machine
 from pathdex.config import Config
 from pathdex.model.network import Network
 from pathdex.training.e_step import StructureStep
-from pathdex.training.memory import keep_freed_memory
+from pathdex.training.malloc import keep_freed_memory
 
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::linear")
 STEPS = 20

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.timing import Task, clock
-from pathdex.retrieval.recommender import DeepRetrieval
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 Floats = NDArray[np.float32]
 

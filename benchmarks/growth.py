@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OPENING = """
 import json, sys, time
 begin = time.perf_counter()
-import pathdex.estimators, pathdex.retrieval.recommender
+import pathdex.recommenders.registry, pathdex.recommenders.deep_retrieval
 imported = time.perf_counter()
 model = pathdex.load(sys.argv[1])
 opened = time.perf_counter()

@@ -26,10 +26,10 @@ from rich.table import Table
 from benchmarks import http_soak
 from benchmarks.load import Load, RunningLoad, tool
 from benchmarks.report import Report, arguments_parser, chosen, open_report
-from benchmarks.served import Served, put_in_place
+from benchmarks.served import ServedModel, put_in_place
 from benchmarks.synthetic import open_model, random_histories, save_synthetic
 from pathdex.config import RunOptions
-from pathdex.retrieval.recommender import DeepRetrieval
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 PARTS = ("throughput", "soak")
 BATCH = 256
@@ -91,7 +91,7 @@ def throughput(model: DeepRetrieval, asked: Asked, link: Path, plan: Plan, folde
     loads: dict[str, list[Load]] = {}
     with ExitStack() as stack:
         servers = [
-            stack.enter_context(Served(link, workers=count, log=folder / f"server-{count}.log"))
+            stack.enter_context(ServedModel(link, workers=count, log=folder / f"server-{count}.log"))
             for count in plan.workers
         ]
         _compare(model, servers[0], asked, plan)
@@ -116,7 +116,7 @@ def throughput(model: DeepRetrieval, asked: Asked, link: Path, plan: Plan, folde
     report.add("throughput", figures, table)
 
 
-def _compare(model: DeepRetrieval, server: Served, asked: Asked, plan: Plan) -> None:
+def _compare(model: DeepRetrieval, server: ServedModel, asked: Asked, plan: Plan) -> None:
     """Both sides must give the same answers, or their times say nothing."""
     for history, body in zip(asked.histories[:10], asked.file.read_bytes().splitlines()[:10], strict=True):
         own = [item.id for item in model.recommend(history, plan.n)]
@@ -145,7 +145,7 @@ def _batches(model: DeepRetrieval, asked: Asked, plan: Plan, threads: int) -> fl
     return count / (time.perf_counter() - begin)
 
 
-def _over_http(server: Served, asked: Asked, plan: Plan, kept: list[Load]) -> float:
+def _over_http(server: ServedModel, asked: Asked, plan: Plan, kept: list[Load]) -> float:
     load = RunningLoad(server.url, asked.file, plan.seconds, plan.connections).result()
     kept.append(load)
     return load.per_second

@@ -14,8 +14,8 @@ from rich.table import Table
 from benchmarks.load import Load, RunningLoad
 from benchmarks.plots import COLOURS, new_axes, write
 from benchmarks.report import Report
-from benchmarks.served import Served, put_in_place
-from pathdex.retrieval.bundle import bundle_version
+from benchmarks.served import ServedModel, put_in_place
+from pathdex.storage.bundle import bundle_version
 
 if TYPE_CHECKING:
     from benchmarks.http import Asked, Plan
@@ -28,7 +28,7 @@ SAMPLE_SECONDS = 1.0
 class Probe:
     """Asks one query after the other, and looks into the answers, which the load does not."""
 
-    server: Served
+    server: ServedModel
     bodies: list[bytes]
     n: int
     versions: set[str]
@@ -61,7 +61,7 @@ def run(asked: Asked, link: Path, bundles: list[Path], plan: Plan, folder: Path,
     put_in_place(link, bundles[0])
     samples: list[dict[str, float]] = []
     swaps: list[float] = []
-    with Served(link, workers=max(plan.workers), log=folder / "server-soak.log") as server:
+    with ServedModel(link, workers=max(plan.workers), log=folder / "server-soak.log") as server:
         versions = {bundle_version(bundle) for bundle in bundles}
         probe = Probe(server, asked.file.read_bytes().splitlines(), plan.n, versions)
         probing = threading.Thread(target=probe.run)
@@ -83,7 +83,7 @@ def run(asked: Asked, link: Path, bundles: list[Path], plan: Plan, folder: Path,
 
 
 def _watch(
-    server: Served,
+    server: ServedModel,
     load: RunningLoad,
     link: Path,
     bundles: list[Path],

@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from pathdex.index.paths import decode_paths
-from pathdex.retrieval.recommender import DeepRetrieval
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 Floats = NDArray[np.float32]
 

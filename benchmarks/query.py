@@ -27,8 +27,8 @@ from benchmarks.synthetic import open_model, random_histories, save_synthetic
 from benchmarks.timing import Task, Times, alternate, ratio, shown
 from pathdex.config import RunOptions
 from pathdex.data.ragged import Ragged
-from pathdex.retrieval.contract import Filters
-from pathdex.retrieval.recommender import DeepRetrieval
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.retrieval.filters import Filters
 
 PARTS = ("whole", "breakdown", "filters", "sessions", "batches", "growth", "opening")
 ON_ONE_MODEL = PARTS[:5]
@@ -86,7 +86,7 @@ class Asked:
         histories = random_histories(len(model.items), sizes.queries, sizes.history)
         return cls(model, histories, [Filters(exclude=one) for one in histories], sizes)
 
-    def rank(self, query: int) -> pathdex.retrieval.contract.Ranking:
+    def rank(self, query: int) -> pathdex.recommenders.base.Ranking:
         """The whole query: history to ranked items, seen ones left out."""
         return self.model.rank(self.histories[query], self.sizes.n, self.seen[query], beam=self.sizes.beam)
 

@@ -12,7 +12,7 @@ from benchmarks.report import Report
 from benchmarks.timing import Task, alternate, ratio, shown
 from pathdex.data.attributes import Attributes
 from pathdex.data.ragged import Ragged
-from pathdex.retrieval.contract import NO_FILTERS, Filters
+from pathdex.retrieval.filters import NO_FILTERS, Filters
 
 if TYPE_CHECKING:
     from benchmarks.query import Asked

@@ -12,9 +12,9 @@ from benchmarks.limits import Peaks, measure_peaks, work_of_query
 from benchmarks.plots import bars
 from benchmarks.report import Report
 from benchmarks.timing import WARM_CALLS, Seconds, Task, Times, alternate
-from pathdex.retrieval.compiled.candidates import _gather, rerank
-from pathdex.retrieval.compiled.layout import frozen
-from pathdex.retrieval.compiled.search import beam_search
+from pathdex.kernels.beam import beam_search
+from pathdex.kernels.candidates import _gather, rerank
+from pathdex.kernels.layout import frozen
 from pathdex.retrieval.retriever import ALL_ITEMS
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import Any
 import pathdex
 from benchmarks.machine import describe_machine, peak_memory
 from pathdex.cli.console import LogLines
-from pathdex.data.planted import generate
+from pathdex.data.synthetic import generate
 from pathdex.evaluation.protocol import Method, evaluate
 
 BOOKS = {"users": 294_739, "items": 1_477_922, "interactions": 8_654_619}

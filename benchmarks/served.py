@@ -19,7 +19,7 @@ START_SECONDS = 120
 STOP_SECONDS = 60
 
 
-class Served:
+class ServedModel:
     """A running server on a free port of the loopback."""
 
     def __init__(self, model: Path, *, workers: int, log: Path) -> None:

@@ -19,8 +19,8 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.index.postings import Postings
 from pathdex.model.network import ITEM_ROWS, Network
-from pathdex.retrieval.learned import Learned
-from pathdex.retrieval.recommender import DeepRetrieval
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.recommenders.model_state import ModelState
 
 ROW_BLOCK = 1 << 18
 Codes = NDArray[np.int64]
@@ -52,7 +52,7 @@ def save_synthetic(
         block *= np.float32(config.embedding_dim**-0.5)
     model = DeepRetrieval(config)
     model._items = Vocabulary(np.arange(items))
-    model._adopt(Learned(config, weights, rows, paths, counts, postings, postings.log_shares(counts), []))
+    model._adopt(ModelState(config, weights, rows, paths, counts, postings, postings.log_shares(counts), []))
     return model.save(folder, overwrite=True)
 
 

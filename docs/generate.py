@@ -14,16 +14,16 @@ from typing import Any
 
 import typer
 
-from pathdex.baselines.ffm_hnsw import FFMSettings
-from pathdex.baselines.implicit_als import ALSSettings
-from pathdex.baselines.jtm import JTM
-from pathdex.baselines.otm import OTM
-from pathdex.baselines.tree.settings import TreeSettings
 from pathdex.cli.app import app
 from pathdex.config import PRESETS, Config, RunOptions
 from pathdex.data import findings
 from pathdex.data.columns import COMMON_NAMES
-from pathdex.data.sources import SOURCES
+from pathdex.data.datasets import SOURCES
+from pathdex.recommenders.ffm_hnsw import FFMConfig
+from pathdex.recommenders.implicit_als import ALSConfig
+from pathdex.recommenders.jtm import JTM
+from pathdex.recommenders.otm import OTM
+from pathdex.recommenders.tree.config import TreeConfig
 from pathdex.server.limits import Limits
 
 FOLDER = Path(__file__).parent
@@ -176,10 +176,10 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     **{f"parameters-{group}": lambda names=names: _parameters(Config, names) for group, names in GROUPS.items()},
     "run-options": lambda: _all_parameters(RunOptions),
-    "parameters-tree": lambda: _all_parameters(TreeSettings),
+    "parameters-tree": lambda: _all_parameters(TreeConfig),
     "defaults-tree": lambda: _tree_defaults(),
-    "parameters-ffm": lambda: _all_parameters(FFMSettings),
-    "parameters-als": lambda: _all_parameters(ALSSettings),
+    "parameters-ffm": lambda: _all_parameters(FFMConfig),
+    "parameters-als": lambda: _all_parameters(ALSConfig),
     "presets": _presets,
     "finding-codes": _codes,
     "column-names": _column_names,

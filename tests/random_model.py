@@ -8,12 +8,12 @@ import torch
 from pathdex.config import Config
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
+from pathdex.index.initialization import random_paths
 from pathdex.index.postings import Postings
-from pathdex.index.start import random_paths
+from pathdex.kernels.neighbours import Neighbours
 from pathdex.model.network import ITEM_ROWS, Network
-from pathdex.retrieval.compiled.neighbours import Neighbours
-from pathdex.retrieval.learned import Learned
-from pathdex.retrieval.recommender import DeepRetrieval
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.recommenders.model_state import ModelState
 
 SMALL: dict[str, Any] = {
     "num_nodes": 4,
@@ -43,7 +43,7 @@ def random_model(num_items: int = 30, seed: int = 0, **parameters: Any) -> DeepR
     model = DeepRetrieval(config)
     model._items = Vocabulary(np.arange(100, 100 + num_items))
     shares, near = postings.log_shares(counts), random_neighbours(num_items, config.neighbours, seed)
-    model._adopt(Learned(config, weights, rows, paths, counts, postings, shares, [], near))
+    model._adopt(ModelState(config, weights, rows, paths, counts, postings, shares, [], near))
     return model
 
 

@@ -19,10 +19,10 @@ from docs.generate import GROUPS, commands, fill, finding_codes, hand_written
 import pathdex
 from pathdex.config import Config, RunOptions, tomllib
 from pathdex.data.formats import FORMATS
-from pathdex.estimators import ESTIMATORS
 from pathdex.evaluation.decomposition import Loss
-from pathdex.retrieval.contract import Recommender
-from tests.contract import RecommenderContract
+from pathdex.recommenders.base import Recommender
+from pathdex.recommenders.registry import ESTIMATORS
+from tests.recommender_contract import RecommenderContract
 from tests.snippets import PAGES, ROOT, code_blocks, make_workbench, page_name, run_python, typed_lines
 
 DOCS = ROOT / "docs"

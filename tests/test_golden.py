@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 import pathdex
 from pathdex.data.interactions import Interactions
-from pathdex.reproduction.methods import make
-from pathdex.retrieval.bundle import Bundle, read_bundle
-from pathdex.retrieval.contract import Recommender
-from pathdex.retrieval.recommender import DeepRetrieval
-from pathdex.retrieval.runs import Run
+from pathdex.experiments.method_specs import make
+from pathdex.experiments.runs import Run
+from pathdex.recommenders.base import Recommender
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.storage.bundle import Bundle, read_bundle
 
 GOLDEN = Path(__file__).parent / "golden"
 EXACT = os.environ.get("PATHDEX_GOLDEN_EXACT") == "1"

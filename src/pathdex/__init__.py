@@ -12,28 +12,28 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from pathdex import errors
-    from pathdex.baselines.brute_force import BruteForce
-    from pathdex.baselines.item_cf import ItemCF
-    from pathdex.baselines.popularity import Popularity
     from pathdex.config import Config, RunOptions
     from pathdex.data import (
         Attributes,
         Interactions,
+        demo_catalogue,
         describe,
         fetch,
         generate,
-        planted_catalogue,
         read,
         split_leave_last,
         split_temporal,
         split_users,
         validate,
     )
-    from pathdex.estimators import load
     from pathdex.evaluation.protocol import Method, evaluate
-    from pathdex.retrieval.contract import Query, Recommender
-    from pathdex.retrieval.recommender import DeepRetrieval
-    from pathdex.retrieval.runs import Run
+    from pathdex.experiments.runs import Run
+    from pathdex.recommenders.base import Query, Recommender
+    from pathdex.recommenders.brute_force import BruteForce
+    from pathdex.recommenders.deep_retrieval import DeepRetrieval
+    from pathdex.recommenders.item_cf import ItemCF
+    from pathdex.recommenders.popularity import Popularity
+    from pathdex.recommenders.registry import load
     from pathdex.server.client import Client
 
 __all__ = [
@@ -51,13 +51,13 @@ __all__ = [
     "Run",
     "RunOptions",
     "__version__",
+    "demo_catalogue",
     "describe",
     "errors",
     "evaluate",
     "fetch",
     "generate",
     "load",
-    "planted_catalogue",
     "read",
     "split_leave_last",
     "split_temporal",
@@ -67,24 +67,24 @@ __all__ = [
 
 _HOMES = {
     "Attributes": "pathdex.data",
-    "BruteForce": "pathdex.baselines.brute_force",
+    "BruteForce": "pathdex.recommenders.brute_force",
     "Client": "pathdex.server.client",
     "Config": "pathdex.config",
-    "DeepRetrieval": "pathdex.retrieval.recommender",
+    "DeepRetrieval": "pathdex.recommenders.deep_retrieval",
     "Interactions": "pathdex.data",
-    "ItemCF": "pathdex.baselines.item_cf",
+    "ItemCF": "pathdex.recommenders.item_cf",
     "Method": "pathdex.evaluation.protocol",
-    "Popularity": "pathdex.baselines.popularity",
-    "Query": "pathdex.retrieval.contract",
-    "Recommender": "pathdex.retrieval.contract",
-    "Run": "pathdex.retrieval.runs",
+    "Popularity": "pathdex.recommenders.popularity",
+    "Query": "pathdex.recommenders.base",
+    "Recommender": "pathdex.recommenders.base",
+    "Run": "pathdex.experiments.runs",
     "RunOptions": "pathdex.config",
     "describe": "pathdex.data",
     "evaluate": "pathdex.evaluation.protocol",
     "fetch": "pathdex.data",
     "generate": "pathdex.data",
-    "load": "pathdex.estimators",
-    "planted_catalogue": "pathdex.data",
+    "load": "pathdex.recommenders.registry",
+    "demo_catalogue": "pathdex.data",
     "read": "pathdex.data",
     "split_leave_last": "pathdex.data",
     "split_temporal": "pathdex.data",

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pathdex.data import SOURCES, DataSource
+from pathdex.data import SOURCES, Dataset
 from tests.cli.conftest import Pathdex, files_under
 
 
@@ -108,7 +108,7 @@ def test_fetch_takes_a_file_on_disk_and_says_how_to_train(
 ) -> None:
     mine = tmp_path / "mine.zip"
     mine.write_bytes(b"archive")
-    source = DataSource(
+    source = Dataset(
         url="https://example.org/set.zip",
         filename="set.zip",
         md5=hashlib.md5(b"archive").hexdigest(),

@@ -61,7 +61,7 @@ def test_ctrl_c_says_how_to_go_on(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pathdex.reproduction.steps.Store.do", interrupt)
+    monkeypatch.setattr("pathdex.experiments.steps.Store.do", interrupt)
     folder = tmp_path / "report"
     text = pathdex("reproduce", planted, "--out", folder, "--methods", "popularity", fails=130).stderr
     assert f"Interrupted. The same command goes on with {folder}." in text

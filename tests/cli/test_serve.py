@@ -20,7 +20,7 @@ import pytest
 import pathdex as package
 from pathdex.errors import ServerError
 from tests.cli.conftest import Pathdex
-from tests.contract import TEXT_IDS, grouped_data
+from tests.recommender_contract import TEXT_IDS, grouped_data
 
 ENTRY = [sys.executable, "-c", "from pathdex.cli import main; main()"]
 

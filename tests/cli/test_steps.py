@@ -10,7 +10,7 @@ from rich.console import Console
 
 from pathdex.cli import steps as shown
 from pathdex.cli.steps import StepBars, StepLines, steps_display
-from pathdex.reproduction.steps import Step
+from pathdex.experiments.steps import Step
 
 STEPS = [Step("a", "fit", "fit a"), Step("b", "fit", "fit b"), Step("c", "time", "time all")]
 

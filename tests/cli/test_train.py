@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pathdex.data import load_split
-from pathdex.retrieval.runs import Run
+from pathdex.experiments.runs import Run
 from pathdex.system import TENSORBOARD, Feature
 from tests.cli.conftest import TINY, Pathdex, files_under
 
@@ -212,6 +212,6 @@ def test_ctrl_c_while_data_is_prepared_leaves_no_folder(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pathdex.retrieval.runs.save_split", interrupt)
+    monkeypatch.setattr("pathdex.experiments.runs.save_split", interrupt)
     pathdex("train", planted, "--out", tmp_path / "run", *TINY, fails=130)
     assert list(tmp_path.iterdir()) == []

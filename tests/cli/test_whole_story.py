@@ -17,15 +17,15 @@ from tests.cli.conftest import TINY, Pathdex, files_under
 COMMAND = "from pathdex.cli import main; main()"
 DIES = """
 import os, signal
-from pathdex.training import progress, trainer
+from pathdex.training import callbacks, trainer
 
 trainer.CHECKPOINT_SECONDS = 0.0
 
-def stepped(self, phase, number, of, done, total, losses):
+def on_step_end(self, phase, number, of, done, total, losses):
     if (phase, number, done) == {moment}:
         os.kill(os.getpid(), signal.SIGKILL)
 
-progress.JsonLines.stepped = stepped
+callbacks.JsonLines.on_step_end = on_step_end
 """
 """Keeps a checkpoint of every step, and ends the process after one of them as `kill -9` does."""
 

@@ -10,8 +10,9 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.data.vocabulary import Vocabulary
-from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender, State
-from pathdex.retrieval.ranking import top_n, top_n_of
+from pathdex.recommenders.base import Recommender, State
+from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.ranking import Ranking, top_n, top_n_of
 
 NUM_ITEMS = 10
 

@@ -114,8 +114,8 @@ def test_it_needs_a_setting() -> None:
 
 
 def test_a_real_model_with_all_its_paths_in_the_beam_loses_nothing() -> None:
-    from pathdex.baselines.brute_force import BruteForce
-    from pathdex.retrieval.recommender import DeepRetrieval
+    from pathdex.recommenders.brute_force import BruteForce
+    from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
     random = np.random.default_rng(0)
     rows = [random.integers(0, 8, 10) + 8 * (user % 2) for user in range(40)]

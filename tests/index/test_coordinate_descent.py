@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pathdex.errors import ConfigError, DataError
 from pathdex.index.coordinate_descent import assign_paths, assignment_objective, default_block_size
-from pathdex.index.start import random_paths
+from pathdex.index.initialization import random_paths
 
 
 def test_without_a_penalty_an_item_takes_its_best_paths():

@@ -6,7 +6,7 @@ import pytest
 
 from pathdex.errors import DataError
 from pathdex.index.health import health
-from pathdex.index.start import random_paths
+from pathdex.index.initialization import random_paths
 
 # K = 10, D = 2. Paths 12 (items 0, 1, 2), 13 (item 1) and 42 (items 0, 2).
 PATHS = [[12, 42], [12, 13], [12, 42]]

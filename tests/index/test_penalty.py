@@ -3,8 +3,8 @@ import pytest
 
 from pathdex.errors import ConfigError, DataError
 from pathdex.index.coordinate_descent import assign_paths
+from pathdex.index.initialization import random_paths
 from pathdex.index.penalty import penalty_for_path_size
-from pathdex.index.start import random_paths
 
 PATHS_PER_ITEM = 2
 

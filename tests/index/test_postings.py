@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pathdex.errors import ConfigError, DataError
+from pathdex.index.initialization import random_paths
 from pathdex.index.postings import Postings
-from pathdex.index.start import random_paths
 
 # Three items on two paths each, K = 10, D = 2: item 0 on 12 and 47, item 1 on 12 and 13, item 2 on 13 and 80.
 PATHS = [[12, 47], [13, 12], [80, 13]]

@@ -9,8 +9,9 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
-from pathdex.retrieval.contract import Filters, Ranking
+from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.ranking import (
+    Ranking,
     TopN,
     fill_in_order,
     join_rankings,

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.index.paths import decode_paths, encode_paths
+from pathdex.kernels.neighbours import Neighbours
 from pathdex.model.beam import beam_search
 from pathdex.model.structure import path_log_probabilities
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.retrieval import retriever as module
-from pathdex.retrieval.compiled.neighbours import Neighbours
-from pathdex.retrieval.contract import NO_FILTERS, Filters
-from pathdex.retrieval.recommender import DeepRetrieval
+from pathdex.retrieval.filters import NO_FILTERS, Filters
 from tests.random_model import SMALL, random_model
 
 ITEMS, QUERIES = 30, 3

@@ -19,7 +19,7 @@ from pathdex.server.limits import Limits
 from pathdex.server.options import ServerOptions
 from pathdex.server.serving import address_of, listen
 from pathdex.server.worker import Worker
-from tests.contract import INTEGER_IDS, TEXT_IDS, grouped_data
+from tests.recommender_contract import INTEGER_IDS, TEXT_IDS, grouped_data
 from tests.tiny import TINY
 
 

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import pytest
 
 import pathdex
-from pathdex.baselines.popularity import Popularity
 from pathdex.errors import ServerError
-from tests.contract import TEXT_IDS
+from pathdex.recommenders.popularity import Popularity
+from tests.recommender_contract import TEXT_IDS
 from tests.server.conftest import Running, running
 
 

@@ -13,8 +13,8 @@ import pytest
 
 import pathdex
 from pathdex.errors import ConfigError, QueryError, ServerError
-from pathdex.retrieval.contract import Query
-from tests.contract import INTEGER_IDS, TEXT_IDS, QueryContract, ids_of, same_answers
+from pathdex.recommenders.base import Query
+from tests.recommender_contract import INTEGER_IDS, TEXT_IDS, QueryContract, ids_of, same_answers
 from tests.server.conftest import Running, running
 
 HISTORY = [TEXT_IDS[1], TEXT_IDS[5]]

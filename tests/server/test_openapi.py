@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pathdex.server.endpoints import Endpoints
+from pathdex.server.errors import RequestError
 from pathdex.server.limits import Limits
 from pathdex.server.openapi import EXAMPLES, REQUESTS, describe, docs_page
-from pathdex.server.problems import RequestError
 from pathdex.server.routes import ROUTES, find
 from pathdex.server.schemas import RULES
 

@@ -28,7 +28,7 @@ from schemathesis.specs.openapi.checks import (
 from pathdex.server.limits import Limits
 from pathdex.server.openapi import describe
 from pathdex.server.routes import ROUTES
-from tests.contract import TEXT_IDS
+from tests.recommender_contract import TEXT_IDS
 from tests.server.conftest import Running, running
 
 CHECKS = [

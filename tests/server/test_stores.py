@@ -19,7 +19,7 @@ import pathdex
 from pathdex.errors import ConfigError, MissingExtraError, StorageError
 from pathdex.server.sqlite_store import SqliteStore
 from pathdex.server.stores import UserStore, open_store
-from tests.contract import TEXT_IDS
+from tests.recommender_contract import TEXT_IDS
 from tests.server.conftest import running
 
 

@@ -9,5 +9,5 @@ def test_it_says_what_it_did_and_where(deep: Path) -> None:
     done = warm_up(deep)
     assert done.seconds > done.query_seconds > 0
     assert done.caches == caches()
-    assert any(place.parent.name == "compiled" for place in done.caches)
+    assert any(place.parent.name == "kernels" for place in done.caches)
     assert all(place.is_dir() for place in done.caches)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathdex.index.item_scores import score_item_paths
-from pathdex.index.layers import LayerWeights
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.scores import ScoreTable
+from pathdex.kernels.structure_layers import LayerWeights
 from pathdex.model.structure import MLPStructure, path_log_probabilities
 from pathdex.training.scoring import ItemSamples, collect_item_scores, score_items, score_paths, stream_scores
 

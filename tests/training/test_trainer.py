@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from pathdex.baselines.brute_force import BruteForce
 from pathdex.config import Config, RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import ConfigError, DataError, RunError
-from pathdex.retrieval.recommender import DeepRetrieval
+from pathdex.recommenders.brute_force import BruteForce
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.training.trainer import Trainer
 from tests.tiny import TINY
 
@@ -41,12 +41,12 @@ class StopAfter:
     def __init__(self, steps: int) -> None:
         self.left = steps
 
-    def stepped(self, *_: Any) -> None:
+    def on_step_end(self, *_: Any) -> None:
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
 
-    def finished(self, record: dict[str, Any]) -> None:
+    def on_epoch_end(self, record: dict[str, Any]) -> None:
         return
 
 

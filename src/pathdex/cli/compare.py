@@ -10,7 +10,7 @@ import typer
 from pathdex.cli.console import counting, err, out, table
 
 if TYPE_CHECKING:
-    from pathdex.reproduction.two_runs import RunComparison
+    from pathdex.experiments.run_comparison import RunComparison
 
 NAMES = {"f_measure": "F", "ndcg": "NDCG", "hit_rate": "hit rate", "mrr": "MRR"}
 
@@ -38,8 +38,8 @@ def compare(
         pathdex compare runs/first runs/second --n 50 --on valid --json difference.json
     """
     from pathdex.errors import ConfigError
-    from pathdex.reproduction.two_runs import compare_runs
-    from pathdex.retrieval.runs import Run
+    from pathdex.experiments.run_comparison import compare_runs
+    from pathdex.experiments.runs import Run
 
     if beam is not None and candidates is not None:
         raise ConfigError([f"--beam {beam}, --candidates {candidates}: a search has one width; leave one of them out"])

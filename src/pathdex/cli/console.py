@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from pathdex.training.progress import describe_record, show_figures
+from pathdex.training.callbacks import describe_record, show_figures
 
 LOG_WIDTH = 160
 """Columns where nobody watches: a log has no width of its own."""
@@ -94,11 +94,11 @@ class LogLines:
     def __init__(self) -> None:
         self.console, self.last = err(), monotonic()
 
-    def stepped(self, phase: str, number: int, of: int, done: int, total: int, losses: dict[str, float]) -> None:
+    def on_step_end(self, phase: str, number: int, of: int, done: int, total: int, losses: dict[str, float]) -> None:
         if monotonic() - self.last >= LINE_SECONDS:
             self._print(f"{phase} {number}/{of}  step {done:,} of {total:,}  {show_figures(losses)}")
 
-    def finished(self, record: dict[str, Any]) -> None:
+    def on_epoch_end(self, record: dict[str, Any]) -> None:
         self._print(describe_record(record))
 
     def _print(self, line: str) -> None:

@@ -28,7 +28,7 @@ def describe(
     """
     from pathdex.data import describe as figures_of
     from pathdex.data import read
-    from pathdex.evaluation.files import write_json
+    from pathdex.storage.json_file import write_json
 
     data = read(
         source,

@@ -11,9 +11,9 @@ from pathdex.cli.console import LogLines, err, out, pairs, table
 from pathdex.cli.inspect import health_tables
 
 if TYPE_CHECKING:
-    from pathdex.data import PlantedCatalogue
+    from pathdex.data import DemoCatalogue
     from pathdex.data.splits import Split
-    from pathdex.retrieval.recommender import DeepRetrieval
+    from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 SETTINGS: dict[str, Any] = {
     "num_nodes": 16,
@@ -57,16 +57,16 @@ def demo(
 
         pathdex demo --users 16000 --out runs/demo
     """
-    from pathdex.data import planted_catalogue, split_users
+    from pathdex.data import demo_catalogue, split_users
     from pathdex.errors import StorageError
     from pathdex.evaluation.plots import m_step_records
-    from pathdex.retrieval.recommender import DeepRetrieval
-    from pathdex.training.progress import interactive
+    from pathdex.recommenders.deep_retrieval import DeepRetrieval
+    from pathdex.training.callbacks import interactive
 
     if folder is not None and folder.exists():
         raise StorageError(f"{folder} exists; choose another folder")
     console, note = out(), err()
-    catalogue = planted_catalogue(items=items, users=users, mean_length=MEAN_LENGTH, seed=seed)
+    catalogue = demo_catalogue(items=items, users=users, mean_length=MEAN_LENGTH, seed=seed)
     data = catalogue.data
     console.print("A small shop: every item belongs to one interest, some to two, and users move through interests.")
     console.print(f"{data!r}; items such as {_example(catalogue)}\n")
@@ -84,13 +84,13 @@ def demo(
         console.print(f"\n{folder}: the model; try: pathdex inspect {folder}")
 
 
-def _example(catalogue: PlantedCatalogue) -> str:
+def _example(catalogue: DemoCatalogue) -> str:
     most_shared = max(catalogue.paths, key=lambda item: len(catalogue.interests(item)))
     return f"{most_shared!r}, which is in {' and in '.join(catalogue.interests(most_shared))}"
 
 
 def _evaluate(model: DeepRetrieval, split: Split) -> None:
-    from pathdex.comparison import comparison_methods, retrieval_settings
+    from pathdex.evaluation.comparison import comparison_methods, retrieval_settings
     from pathdex.evaluation.protocol import evaluate
     from pathdex.evaluation.report import evaluation_table
 
@@ -101,7 +101,7 @@ def _evaluate(model: DeepRetrieval, split: Split) -> None:
     console.print(evaluation_table(result, console.width))
 
 
-def _recovery(model: DeepRetrieval, catalogue: PlantedCatalogue) -> None:
+def _recovery(model: DeepRetrieval, catalogue: DemoCatalogue) -> None:
     from pathdex.evaluation.recovery import planted_recovery
 
     names = [str(one) for one in model.items.ids(range(len(model.items)))]
@@ -118,7 +118,7 @@ def _recovery(model: DeepRetrieval, catalogue: PlantedCatalogue) -> None:
     )
 
 
-def _recommendations(model: DeepRetrieval, split: Split, catalogue: PlantedCatalogue) -> None:
+def _recommendations(model: DeepRetrieval, split: Split, catalogue: DemoCatalogue) -> None:
     import numpy as np
 
     console = out()

@@ -38,13 +38,13 @@ def evaluate(
 
         pathdex evaluate runs/first --n 10 --candidates 50,100,200 --beam 10,50 --json figures.json
     """
-    from pathdex.baselines.brute_force import BruteForce
-    from pathdex.comparison import METHODS, comparison_methods, held_out_queries, retrieval_settings
+    from pathdex.evaluation.comparison import METHODS, comparison_methods, held_out_queries, retrieval_settings
     from pathdex.evaluation.decomposition import decompose
     from pathdex.evaluation.protocol import evaluate as evaluate_methods
     from pathdex.evaluation.report import decomposition_table, evaluation_table
-    from pathdex.retrieval.recommender import DeepRetrieval
-    from pathdex.retrieval.runs import Run
+    from pathdex.experiments.runs import Run
+    from pathdex.recommenders.brute_force import BruteForce
+    from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
     settings = retrieval_settings(n, beams=numbers(beam, "--beam"), candidates=numbers(candidates, "--candidates"))
     names = words(methods, "--methods") or METHODS

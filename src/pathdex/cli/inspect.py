@@ -31,10 +31,10 @@ def inspect(
 
         pathdex inspect runs/first --plot index.png --json index.json
     """
-    from pathdex.estimators import load
-    from pathdex.evaluation.files import write_json
     from pathdex.evaluation.plots import check_picture, m_step_records, plot_index
-    from pathdex.retrieval.recommender import with_index
+    from pathdex.recommenders.deep_retrieval import with_index
+    from pathdex.recommenders.registry import load
+    from pathdex.storage.json_file import write_json
 
     if plot is not None:
         check_picture(plot)

@@ -15,7 +15,7 @@ from pathdex.cli.reading import takes_columns
 from pathdex.errors import QueryError
 
 if TYPE_CHECKING:
-    from pathdex.retrieval.contract import Recommender
+    from pathdex.recommenders.base import Recommender
 
 BATCH = "Many users"
 _RANGE = re.compile(r"(?P<min>-?[0-9][0-9.eE+-]*?)?\.\.(?P<max>-?[0-9][0-9.eE+-]*)?")
@@ -71,8 +71,8 @@ def recommend(
         pathdex recommend runs/first --input users.parquet --output recommendations.parquet --candidates 100
     """
     from pathdex.data import Attributes
-    from pathdex.estimators import load
-    from pathdex.retrieval.batch import check_target
+    from pathdex.recommenders.batch import check_target
+    from pathdex.recommenders.registry import load
 
     if (history is None) == (source is None) or (source is None) != (target is None):
         raise QueryError("pass either --history, or both --input and --output")
@@ -118,7 +118,7 @@ def conditions(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _one(model: Recommender, history: list[str], *, explain: bool, asked: dict[str, Any]) -> None:
-    from pathdex.retrieval.recommender import with_index
+    from pathdex.recommenders.deep_retrieval import with_index
 
     console = out()
     found = model.recommend(history, **asked)
@@ -133,7 +133,7 @@ def _many(
     model: Recommender, source: Path, target: Path, reading: dict[str, Any], *, overwrite: bool, asked: dict[str, Any]
 ) -> None:
     from pathdex.data import read
-    from pathdex.retrieval.batch import recommend_file
+    from pathdex.recommenders.batch import recommend_file
 
     with counting("recommending") as progress:
         summary = recommend_file(

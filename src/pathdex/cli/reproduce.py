@@ -69,9 +69,9 @@ def reproduce(
 
         pathdex reproduce events.parquet --out reports/events --n 50 --methods item-cf,tdm,deep-retrieval,brute-force
     """
-    from pathdex.reproduction.figures import FIGURES
-    from pathdex.reproduction.request import Asked, check_asked, command_line
-    from pathdex.reproduction.run import reproduce as run_steps
+    from pathdex.experiments.report.figures import FIGURES
+    from pathdex.experiments.report_request import Asked, check_asked, command_line
+    from pathdex.experiments.reproduce import reproduce as run_steps
 
     FIGURES.require()
     asked = Asked(

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pathdex.cli.console import LINE_SECONDS
 
 if TYPE_CHECKING:
-    from pathdex.reproduction.steps import Step, Watcher
+    from pathdex.experiments.steps import Step, Watcher
 
 
 def steps_display(console: Console, stack: ExitStack) -> Watcher:

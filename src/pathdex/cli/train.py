@@ -58,10 +58,10 @@ def train(
         pathdex train --out runs/first --resume
     """
     from pathdex.config import layered_values
-    from pathdex.retrieval.requests import Given, check_request, check_resume
-    from pathdex.retrieval.runs import Run
+    from pathdex.experiments.run_request import Given, check_request, check_resume
+    from pathdex.experiments.runs import Run
     from pathdex.system import TENSORBOARD
-    from pathdex.training.progress import interactive
+    from pathdex.training.callbacks import interactive
 
     given = Given(
         source,

@@ -1,16 +1,14 @@
 """Interactions to sequences: readers, vocabulary, splits, data set sources, planted data."""
 
 from pathdex.data.attributes import AlignedAttributes, Attributes
-from pathdex.data.catalogue import PlantedCatalogue, planted_catalogue
+from pathdex.data.datasets import SOURCES, Dataset, fetch, find_source
+from pathdex.data.demo_catalogue import DemoCatalogue, demo_catalogue
 from pathdex.data.describe import describe
 from pathdex.data.findings import Finding
 from pathdex.data.interactions import Interactions
-from pathdex.data.planted import generate, truth_file
 from pathdex.data.ragged import Ragged
 from pathdex.data.readers import read
-from pathdex.data.sources import SOURCES, DataSource, fetch, find_source
-from pathdex.data.splits import Queries, Split, make_split, split_leave_last, split_temporal, split_users
-from pathdex.data.storage import (
+from pathdex.data.serialization import (
     load_interactions,
     load_queries,
     load_split,
@@ -18,6 +16,8 @@ from pathdex.data.storage import (
     save_queries,
     save_split,
 )
+from pathdex.data.splits import Queries, Split, make_split, split_leave_last, split_temporal, split_users
+from pathdex.data.synthetic import generate, truth_file
 from pathdex.data.validate import validate
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 
@@ -26,15 +26,16 @@ __all__ = [
     "UNKNOWN",
     "AlignedAttributes",
     "Attributes",
-    "DataSource",
+    "Dataset",
+    "DemoCatalogue",
     "Finding",
     "Id",
     "Interactions",
-    "PlantedCatalogue",
     "Queries",
     "Ragged",
     "Split",
     "Vocabulary",
+    "demo_catalogue",
     "describe",
     "fetch",
     "find_source",
@@ -43,7 +44,6 @@ __all__ = [
     "load_queries",
     "load_split",
     "make_split",
-    "planted_catalogue",
     "read",
     "save_interactions",
     "save_queries",

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pathdex.data.conditions import AnyOf, Column, Condition, make_column
+from pathdex.data.attribute_filters import AnyOf, Column, Condition, make_column
 from pathdex.data.findings import raise_errors
 from pathdex.data.formats import Source, open_source, reading
 from pathdex.data.rows import SHOWN_ROWS, check_rows

@@ -21,10 +21,10 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.errors import QueryError
 from pathdex.evaluation import metrics
-from pathdex.evaluation.files import write_json
 from pathdex.evaluation.protocol import Progress, check_evaluation, seen_filter
-from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking
-from pathdex.retrieval.ranking import row_blocks
+from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.ranking import Ranking, row_blocks
+from pathdex.storage.json_file import write_json
 
 POPULARITY_BUCKETS = ((0, 1), (2, 4), (5, 9), (10, 19), (20, 49), (50, None))
 """How often an item occurs in the training data: from, up to and including."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pathdex.errors import StorageError
-from pathdex.files import whole_file
 from pathdex.index.health import IndexHealth
+from pathdex.storage.atomic import atomic_write
 from pathdex.system import PLOTTING
 
 FORMATS = (".png", ".pdf", ".svg")
@@ -44,7 +44,7 @@ def plot_index(health: IndexHealth, records: Sequence[Mapping[str, Any]], path: 
         f"{health.num_items:,} items on {health.used_paths:,} paths, J = {health.paths_per_item}, "
         f"K = {health.num_nodes}, D = {health.depth}"
     )
-    with whole_file(path) as stream:
+    with atomic_write(path) as stream:
         figure.savefig(stream, format=path.suffix.lower()[1:], dpi=120)
     return path
 

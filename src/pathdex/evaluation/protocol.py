@@ -15,9 +15,10 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.errors import DataError, QueryError
 from pathdex.evaluation import metrics
-from pathdex.evaluation.files import write_json
-from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender
-from pathdex.retrieval.ranking import join_rankings, row_blocks
+from pathdex.recommenders.base import Recommender
+from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.ranking import Ranking, join_rankings, row_blocks
+from pathdex.storage.json_file import write_json
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with a label, the queries answered so far and the queries in all."""

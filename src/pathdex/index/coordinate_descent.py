@@ -16,8 +16,8 @@ from pathdex.index.checks import (
     score_array,
     whole_array,
 )
-from pathdex.index.hashing import EMPTY, rows_with_repeats
-from pathdex.index.numbering import Numbers, number_paths
+from pathdex.index.path_ids import Numbers, number_paths
+from pathdex.kernels.hashing import EMPTY, rows_with_repeats
 
 _TAKEN = 2**31 - 1
 """Larger than any path: marks a candidate that the item has chosen already."""

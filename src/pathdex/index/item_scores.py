@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from pathdex.index.arithmetic import Floats, kth_largest
 from pathdex.index.checks import Codes
-from pathdex.index.layers import LayerWeights, hidden_units, largest, node_probabilities
+from pathdex.kernels.arithmetic import Floats
+from pathdex.kernels.structure_layers import LayerWeights, hidden_units, largest, node_probabilities
+from pathdex.kernels.topk import kth_largest
 
 NEGLIGIBLE = 0.5
 TOGETHER = 48

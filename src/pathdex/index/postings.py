@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pathdex.errors import DataError
 from pathdex.index.checks import Codes, check_whole, path_array, score_array, whole_array
-from pathdex.index.hashing import EMPTY, find_slot, new_table
 from pathdex.index.paths import check_capacity, check_codes
+from pathdex.kernels.hashing import EMPTY, find_slot, new_table
 
 Items = NDArray[np.int32]
 LogProbabilities = NDArray[np.float32]

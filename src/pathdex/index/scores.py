@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pathdex.errors import DataError
 from pathdex.index.checks import Codes, Scores, check_number, check_whole, score_array, whole_array
-from pathdex.index.hashing import EMPTY, find_slot, new_table, rows_with_repeats
+from pathdex.kernels.hashing import EMPTY, find_slot, new_table, rows_with_repeats
 
 
 @dataclass(frozen=True, eq=False)

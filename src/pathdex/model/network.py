@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from pathdex.config import Config
 from pathdex.data.ragged import Ragged
 from pathdex.model.encoders import ENCODERS
-from pathdex.model.items import ItemTable
+from pathdex.model.item_table import ItemTable
 from pathdex.model.structure import STRUCTURES
 
 ITEM_ROWS = "items"

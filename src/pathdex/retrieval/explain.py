@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Id
 from pathdex.index.paths import decode_paths
-from pathdex.retrieval.contract import NO_FILTERS, Filters
+from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.retriever import Retriever, UserState
 
 Vector = NDArray[np.float32]

@@ -8,7 +8,8 @@ over a few scored candidates per query. `fill_in_order` completes short answers 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,12 +18,23 @@ from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN
-from pathdex.errors import QueryError
-from pathdex.retrieval.contract import NO_FILTERS, Filters, Ranking, Recommender
+from pathdex.kernels.topk import heap_push
+from pathdex.retrieval.filters import NO_FILTERS, Filters
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float32]
-Score: TypeAlias = float | np.float32
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The answer to a batch of queries, in codes."""
+
+    items: NDArray[np.int64]
+    """(query, n) best first; `UNKNOWN` (-1) behind the last eligible item."""
+    scores: NDArray[np.float32]
+    """(query, n); -inf beside `UNKNOWN`."""
+    candidates: NDArray[np.int64]
+    """(query,) how many items were scored to find them."""
 
 
 class TopN:
@@ -90,13 +102,6 @@ def row_blocks(count: int, size: int) -> list[Ints]:
     return [np.arange(start, min(start + size, count)) for start in range(0, max(count, 1), size)]
 
 
-def no_options(recommender: Recommender, options: Mapping[str, object]) -> None:
-    """Raise if a recommender without query options is given one."""
-    if options:
-        given = ", ".join(f"{name}={value!r}" for name, value in options.items())
-        raise QueryError(f"{given}: {recommender.name} takes no such option; leave it out")
-
-
 class _Best(NamedTuple):
     """A heap of items and scores per query, the worst on top, and how many eligible items it was offered."""
 
@@ -153,41 +158,6 @@ def _sorted_ranking(best: _Best, n: int) -> Ranking:
 
 
 @njit(cache=True, nogil=True)
-def _worse(score: Score, item: int, other_score: Score, other_item: int) -> bool:
-    return bool(score < other_score or (score == other_score and item > other_item))
-
-
-@njit(cache=True, nogil=True)
-def offer(items: Ints, scores: Floats, size: int, item: int, score: Score) -> int:
-    """Offer an item to a heap with the worst on top; return the heap's new size. NaN counts as -inf."""
-    if score != score:
-        score = -np.inf
-    if size < len(items):
-        place = size
-        while place > 0:
-            parent = (place - 1) // 2
-            if not _worse(score, item, scores[parent], items[parent]):
-                break
-            items[place], scores[place] = items[parent], scores[parent]
-            place = parent
-        items[place], scores[place] = item, score
-        return size + 1
-    if not _worse(scores[0], items[0], score, item):
-        return size
-    place = 0
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and _worse(scores[child + 1], items[child + 1], scores[child], items[child]):
-            child += 1
-        if not _worse(scores[child], items[child], score, item):
-            break
-        items[place], scores[place] = items[child], scores[child]
-        place = child
-    items[place], scores[place] = item, score
-    return size
-
-
-@njit(cache=True, nogil=True)
 def _stamp_excluded(filters: _CompiledFilters, query: int) -> None:
     for position in range(filters.offsets[query], filters.offsets[query + 1]):
         filters.stamps[filters.exclude[position]] = query
@@ -206,7 +176,7 @@ def _add_block(scores: Floats, first: int, filters: _CompiledFilters, best: _Bes
             if allowed[item] and filters.stamps[item] != query:
                 eligible += 1
                 if size < len(items) or scores[query, column] > worst:
-                    size = offer(items, kept, size, item, scores[query, column])
+                    size = heap_push(items, kept, size, item, scores[query, column])
                     worst = kept[0]
         sizes[query] = size
         best.candidates[query] += eligible
@@ -224,7 +194,7 @@ def _add_candidates(
             item = candidates[position]
             if allowed[item] and filters.stamps[item] != query:
                 best.candidates[query] += 1
-                size = offer(best.items[query], best.scores[query], size, item, scores[position])
+                size = heap_push(best.items[query], best.scores[query], size, item, scores[position])
 
 
 @njit(cache=True, nogil=True)

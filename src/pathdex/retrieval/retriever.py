@@ -14,13 +14,13 @@ from pathdex.config import Config
 from pathdex.data.ragged import Ragged
 from pathdex.index.paths import decode_paths
 from pathdex.index.postings import Postings
-from pathdex.retrieval.compiled.candidates import ItemData, find_candidates, most_probable, rerank
-from pathdex.retrieval.compiled.encoders import ENCODERS, Encoder, input_vectors
-from pathdex.retrieval.compiled.layout import frozen
-from pathdex.retrieval.compiled.neighbours import Neighbours, join_neighbours, similar_to, similarity_of
-from pathdex.retrieval.compiled.search import Trie, beam_search, layer_log_probabilities
-from pathdex.retrieval.compiled.structure import StructureWeights
-from pathdex.retrieval.contract import Filters
+from pathdex.kernels.beam import Trie, beam_search, layer_log_probabilities
+from pathdex.kernels.candidates import ItemData, find_candidates, most_probable, rerank
+from pathdex.kernels.encoders import ENCODERS, Encoder, input_vectors
+from pathdex.kernels.layout import frozen
+from pathdex.kernels.neighbours import Neighbours, join_neighbours, similar_to, similarity_of
+from pathdex.kernels.structure import StructureWeights
+from pathdex.retrieval.filters import Filters
 
 Floats = NDArray[np.float32]
 Codes = NDArray[np.int64]
@@ -90,7 +90,7 @@ class Retriever:
         self.path_weight, self.neighbour_weight = np.float32(config.path_weight), np.float32(config.neighbour_weight)
         self.neighbours = None if neighbours is None else _as_read(neighbours)
         self.structure = StructureWeights.pack(_part(weights, "structure."))
-        self.trie = Trie.from_postings(postings)
+        self.trie = Trie.pack(postings.prefixes, postings.children, postings.num_nodes)
         self.data = ItemData(
             frozen(postings.offsets, np.int64), frozen(postings.items, np.int32), frozen(log_shares), frozen(rows)
         )

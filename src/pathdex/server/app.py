@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable
 
 from pathdex.errors import PathdexError
 from pathdex.server.endpoints import Call, Endpoints
+from pathdex.server.errors import SERVER, DisconnectedError, RequestError, busy, of_library
 from pathdex.server.http import Receive, Reply, Scope, Send, header, read_body, send_reply
-from pathdex.server.live import Live
 from pathdex.server.metrics import Metrics
+from pathdex.server.model_manager import Live
 from pathdex.server.options import ServerOptions
-from pathdex.server.problems import SERVER, DisconnectedError, RequestError, busy, of_library
 from pathdex.server.routes import OTHER, Route, find
 from pathdex.server.stores import UserStore
 

@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from pathdex.data.vocabulary import Id
 from pathdex.errors import QueryError
-from pathdex.retrieval.contract import History, Query, ScoredItem
+from pathdex.recommenders.base import History, Query, ScoredItem
 from pathdex.server.transport import Transport
 
 if TYPE_CHECKING:

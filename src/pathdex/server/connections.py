@@ -12,8 +12,8 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from pathdex.server.app import FULL
+from pathdex.server.errors import SERVER
 from pathdex.server.limits import Limits
-from pathdex.server.problems import SERVER
 from pathdex.server.schemas import Error, Refusal
 
 MAX_HEAD = 64 * 1024

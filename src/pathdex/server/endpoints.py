@@ -1,4 +1,4 @@
-"""What each operation answers.
+"""What each operation service.
 
 A query of a fraction of a millisecond is answered in the event loop: handing it to a thread costs about as much, and
 the thread then competes with the loop for the interpreter. What may take longer (batches, filters by list or attribute,
@@ -19,13 +19,13 @@ from msgspec.structs import astuple
 
 from pathdex.data.vocabulary import Id
 from pathdex.errors import StorageError
-from pathdex.server import answers, bodies
+from pathdex.server import parsing, service
+from pathdex.server.errors import RequestError, busy
 from pathdex.server.http import HTML, TEXT, Reply
 from pathdex.server.metrics import Metrics
-from pathdex.server.models import Served
+from pathdex.server.model_loader import ServedModel
 from pathdex.server.openapi import describe, docs_page
 from pathdex.server.options import ServerOptions
-from pathdex.server.problems import RequestError, busy
 from pathdex.server.schemas import (
     Answer,
     Answers,
@@ -49,10 +49,10 @@ class Call:
     argument: str
     """What the path ends in, where the route has an argument."""
     body: bytes
-    served: Served | None
+    served: ServedModel | None
     """The model that answers it, from the beginning to the end."""
 
-    def model(self) -> Served:
+    def model(self) -> ServedModel:
         if self.served is None:
             raise busy("the model is still being loaded; wait until /health/ready answers 200", 503)
         return self.served
@@ -70,7 +70,7 @@ class Endpoints:
         self.counters, self.store = metrics, store
         self.leaving = False
         self._threads = ThreadPoolExecutor(options.limits.threads, thread_name_prefix="query")
-        self._facts: tuple[Served, bytes] | None = None
+        self._facts: tuple[ServedModel, bytes] | None = None
 
     async def answer(self, operation: str, call: Call) -> Reply:
         method: Callable[[Call], Awaitable[Reply]] = getattr(self, operation)
@@ -83,15 +83,15 @@ class Endpoints:
 
     async def recommend(self, call: Call) -> Reply:
         served = call.model()
-        queries, many = bodies.read_queries(call.body, self.limits)
+        queries, many = parsing.read_queries(call.body, self.limits)
         histories = await self._histories(queries)
 
         def work() -> tuple[bytes, int]:
-            results = answers.recommend(served, queries, histories)
+            results = service.recommend(served, queries, histories)
             answer = Answers(served.version, results) if many else Answer(served.version, *astuple(results[0]))
             return encode(answer), sum(result.unknown for result in results)
 
-        small = not many and served.quick and answers.is_small(queries[0])
+        small = not many and served.quick and service.is_small(queries[0])
         body, unknown = work() if small else await self._in_thread(work)
         self.counters.add("pathdex_queries_total", len(queries))
         if unknown:
@@ -100,43 +100,43 @@ class Endpoints:
 
     async def similar(self, call: Call) -> Reply:
         served = call.model()
-        request = bodies.read_similar(call.body, self.limits)
-        items = await self._in_thread(partial(answers.similar, served, request))
+        request = parsing.read_similar(call.body, self.limits)
+        items = await self._in_thread(partial(service.similar, served, request))
         return Reply(encode(Answer(served.version, items)))
 
     async def explain(self, call: Call) -> Reply:
         served = call.model()
-        request = bodies.read_explain(call.body, self.limits)
+        request = parsing.read_explain(call.body, self.limits)
         [history] = await self._histories([request])
-        found = await self._in_thread(partial(answers.explain, served, request, history))
+        found = await self._in_thread(partial(service.explain, served, request, history))
         return Reply(encode(Explained(served.version, found)))
 
     async def why_not(self, call: Call) -> Reply:
         served = call.model()
-        request = bodies.read_why_not(call.body, self.limits)
+        request = parsing.read_why_not(call.body, self.limits)
         [history] = await self._histories([request])
-        found = await self._in_thread(partial(answers.why_not, served, request, history))
+        found = await self._in_thread(partial(service.why_not, served, request, history))
         return Reply(encode(WhyNotAnswer(served.version, found)))
 
     async def events(self, call: Call) -> Reply:
         served = call.model()
-        events = bodies.read_events(call.body, self.limits)
+        events = parsing.read_events(call.body, self.limits)
         await self._stored(self._store().append([(str(event.user), event.items) for event in events]))
         number = sum(len(event.items) for event in events)
         self.counters.add("pathdex_events_total", number)
         return Reply(encode(Stored(served.version, number)))
 
     async def item(self, call: Call) -> Reply:
-        return Reply(encode(answers.item_facts(call.model(), call.argument)))
+        return Reply(encode(service.item_facts(call.model(), call.argument)))
 
     async def path(self, call: Call) -> Reply:
-        return Reply(encode(answers.path_facts(call.model(), call.argument)))
+        return Reply(encode(service.path_facts(call.model(), call.argument)))
 
     async def model(self, call: Call) -> Reply:
         served = call.model()
         if self._facts is None or self._facts[0] is not served:
             # The figures of a large index take a while, and never change.
-            self._facts = served, encode(await self._in_thread(partial(answers.model_facts, served)))
+            self._facts = served, encode(await self._in_thread(partial(service.model_facts, served)))
         return Reply(self._facts[1])
 
     async def live(self, call: Call) -> Reply:

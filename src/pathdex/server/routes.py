@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from pathdex.server.problems import SERVER, RequestError
+from pathdex.server.errors import SERVER, RequestError
 
 
 @dataclass(frozen=True)

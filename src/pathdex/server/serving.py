@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 
 from pathdex.errors import ConfigError
-from pathdex.server.models import Source
+from pathdex.server.model_loader import Source
 from pathdex.server.options import ServerOptions
 from pathdex.server.stores import open_store
 from pathdex.server.supervisor import Supervisor

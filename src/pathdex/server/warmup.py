@@ -14,7 +14,7 @@ from pathdex.config import Config
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
-from pathdex.server.models import Source
+from pathdex.server.model_loader import Source
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def caches() -> tuple[Path, ...]:
 
 def _small_model(folder: Path) -> Path:
     """A saved model of the default shape that has learned nothing."""
-    from pathdex.retrieval.recommender import DeepRetrieval
+    from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
     items = 64
     rows = Ragged.from_rows([np.arange(items), np.arange(items)])

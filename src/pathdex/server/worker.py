@@ -25,9 +25,9 @@ import uvicorn
 from pathdex.errors import PathdexError, ServerError
 from pathdex.server.app import App
 from pathdex.server.connections import BoundedProtocol, bounded_protocol
-from pathdex.server.live import Live
 from pathdex.server.metrics import Metrics
-from pathdex.server.models import Served, Source
+from pathdex.server.model_loader import ServedModel, Source
+from pathdex.server.model_manager import Live
 from pathdex.server.options import ServerOptions
 from pathdex.server.stores import open_store
 
@@ -41,7 +41,7 @@ class Worker(uvicorn.Server):
         self,
         options: ServerOptions,
         metrics: Metrics | None = None,
-        ready: Callable[[Served], None] | None = None,
+        ready: Callable[[ServedModel], None] | None = None,
         *,
         accepts_at_once: bool = True,
     ) -> None:
@@ -168,7 +168,7 @@ def main() -> None:
         sys.exit(1)
 
 
-def _tell_parent(served: Served) -> None:
+def _tell_parent(served: ServedModel) -> None:
     with contextlib.suppress(OSError):
         print(f"ready {served.version}", flush=True)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pathdex.config import Config
 from pathdex.data.interactions import Interactions
-from pathdex.model.items import RowAdam
+from pathdex.model.item_table import LazyAdam
 from pathdex.model.losses import negative_scores, structure_loss
 from pathdex.model.network import Network
 from pathdex.model.rerankers import RERANKERS, rerank_scores
@@ -29,7 +29,7 @@ class RerankerStep:
         full = config.softmax == "full" or (config.softmax == "auto" and network.num_items <= FULL_SOFTMAX_LIMIT)
         self.sampler = NegativeSampler("full" if full else config.negatives, counts, config.num_negatives)
         self.loss = RERANKERS[config.reranker]
-        self.rows = RowAdam(network.items.rows, config.item_learning_rate)
+        self.rows = LazyAdam(network.items.rows, config.item_learning_rate)
         dense = [network.start, *network.encoder.parameters()]
         self.dense = torch.optim.Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
         self.structure = torch.optim.Adam(network.structure.parameters(), config.structure_learning_rate)

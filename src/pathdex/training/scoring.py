@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pathdex.index.item_scores import score_item_paths
-from pathdex.index.layers import LayerWeights
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.scores import ScoreTable
+from pathdex.kernels.structure_layers import LayerWeights
 from pathdex.model.beam import beam_search
 from pathdex.model.structure import LayerNetwork, MLPStructure, path_log_probabilities
 

@@ -20,27 +20,27 @@ from torch import Tensor
 from pathdex.config import Config, RunOptions, default_num_nodes
 from pathdex.data.interactions import Interactions
 from pathdex.errors import ConfigError, DataError, IndexHealthWarning, RunError
+from pathdex.index.initialization import random_paths, residual_kmeans_paths
 from pathdex.index.paths import decode_paths
 from pathdex.index.scores import ScoreTable
-from pathdex.index.start import random_paths, residual_kmeans_paths
 from pathdex.model.network import ITEM_ROWS, Network
+from pathdex.storage.checkpoint import load_checkpoint, save_checkpoint
 from pathdex.system import check_device
-from pathdex.training.checkpoint import load_checkpoint, save_checkpoint
-from pathdex.training.e_step import RerankerStep, StructureStep, position_vectors
-from pathdex.training.m_step import MStep, m_step
-from pathdex.training.memory import keep_freed_memory
-from pathdex.training.progress import Listener, Listeners
-from pathdex.training.runtime import deterministic, set_threads
-from pathdex.training.schedule import Phase, cosine_rate, phases
-from pathdex.training.scoring import ItemSamples, collect_item_scores, stream_scores
-from pathdex.training.target import (
+from pathdex.training.callbacks import Callback, CallbackList
+from pathdex.training.candidate_target import (
     QUERIES,
     TOLERANCE,
     TRIALS,
     candidates_per_query,
     first_path_size,
 )
-from pathdex.training.watch import index_warnings
+from pathdex.training.determinism import deterministic, set_threads
+from pathdex.training.e_step import RerankerStep, StructureStep, position_vectors
+from pathdex.training.health_checks import index_warnings
+from pathdex.training.m_step import MStep, m_step
+from pathdex.training.malloc import keep_freed_memory
+from pathdex.training.schedule import Phase, cosine_rate, phases
+from pathdex.training.scoring import ItemSamples, collect_item_scores, stream_scores
 from pathdex.training.windows import cut_windows, draw_readers
 
 ENCODER = ("encoder", "embedding_dim", "history_length", "shared_items")
@@ -70,7 +70,7 @@ class Trainer:
         data: Interactions,
         *,
         checkpoint: Path | None = None,
-        listener: Listener | None = None,
+        listener: Callback | None = None,
     ) -> None:
         if data.num_interactions == 0:
             raise DataError("data: has no interactions; training needs at least one user with one item")
@@ -79,7 +79,7 @@ class Trainer:
         keep_freed_memory()
         self.config = resolve(config, data)
         self.options, self.data, self.checkpoint = options, data, checkpoint
-        self.listener = listener or Listeners()
+        self.listener = listener or CallbackList()
         self.counts = data.item_counts()
         torch.manual_seed(options.seed)
         self.network = Network(self.config, data.num_items).place(options.device)
@@ -141,7 +141,7 @@ class Trainer:
             for done, total, losses in steps:
                 sums = {name: sums.get(name, 0.0) + loss for name, loss in losses.items()}
                 means = {name: value / done for name, value in sums.items()}
-                self.listener.stepped(phase.kind, epoch + 1, phase.epochs, done, total, means)
+                self.listener.on_step_end(phase.kind, epoch + 1, phase.epochs, done, total, means)
                 self.cursor.step, self.cursor.sums = done, sums
                 self.cursor.seconds = time.monotonic() - started
                 if time.monotonic() - self._saved > CHECKPOINT_SECONDS:
@@ -153,7 +153,7 @@ class Trainer:
             self.records.append(record)
             self._move(phase=self.cursor.phase, epoch=epoch + 1)
             self._save()
-            self.listener.finished(record)
+            self.listener.on_epoch_end(record)
 
     def _encoder_epoch(self, phase: Phase) -> Iterator[tuple[int, int, dict[str, float]]]:
         """Gradient steps on the reranker's loss and, in a joint phase, on the structure's; yields after each."""

@@ -1,0 +1,173 @@
+"""A small shop with readable names and planted interests, for demonstrations and tests.
+
+An item lives in a sub-theme of an interest, as on a path of two nodes; some live in two interests at once, like the
+paper's chocolate, which is food and a gift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pathdex.data.interactions import Interactions
+from pathdex.data.readers import read
+from pathdex.data.words import INTERESTS
+from pathdex.errors import ConfigError
+
+Place: TypeAlias = tuple[str, str]
+"""An interest and one of its sub-themes."""
+Integers: TypeAlias = NDArray[np.int64]
+
+MOVE_ON = 0.35
+"""Chance that a user goes on to the next sub-theme after an item."""
+FOLLOW = 0.5
+"""Chance that a shared item leads its user into its other interest, if the user has that interest."""
+RETURN = 0.1
+"""Chance that a user turns to another of their interests."""
+
+
+@dataclass(frozen=True)
+class DemoCatalogue:
+    """Interactions and the truth behind them."""
+
+    frame: pl.DataFrame
+    """Columns `user_id`, `item_id` (the name), `timestamp`."""
+    paths: Mapping[str, tuple[Place, ...]]
+    """The planted places of each item, its own first."""
+
+    @property
+    def data(self) -> Interactions:
+        return read(self.frame)
+
+    def interests(self, item: str) -> tuple[str, ...]:
+        """The interests that the item belongs to, its own first."""
+        return tuple(interest for interest, _ in self.paths[item])
+
+    def __repr__(self) -> str:
+        return f"DemoCatalogue({len(self.paths):,} items, {self.frame.height:,} interactions)"
+
+
+def demo_catalogue(
+    *, items: int = 2000, users: int = 3000, mean_length: int = 40, shared: float = 0.15, seed: int = 0
+) -> DemoCatalogue:
+    """Draw a catalogue and its users.
+
+    A user has one to three interests and walks through the sub-themes of one in their order, a few items in each, so
+    that the latest items tell what comes next; a shared item can lead over to its other interest. Popularity inside a
+    sub-theme follows Zipf's law. `shared` is the share of the items with two interests.
+    """
+    places = [(interest, theme) for interest, words in INTERESTS.items() for theme in words.themes]
+    _check(items, users, mean_length, shared, seed, len(places))
+    generator = np.random.default_rng(seed)
+    paths = _name_items(generator, places, items, shared)
+    user, item = _walk(generator, places, paths, users, mean_length)
+    names = np.array(list(paths), dtype=object)[item]
+    # The walk goes step by step over all users, so a step is a moment.
+    frame = pl.DataFrame({"user_id": user, "item_id": pl.Series(names.tolist(), dtype=pl.String)})
+    frame = frame.with_columns(timestamp=1_700_000_000 + 3600 * pl.int_range(pl.len()).over("user_id"))
+    return DemoCatalogue(frame.sort("user_id", maintain_order=True), paths)
+
+
+def _check(items: int, users: int, mean_length: int, shared: float, seed: int, places: int) -> None:
+    room = sum(
+        len(words.qualities) * len(theme.products) for words in INTERESTS.values() for theme in words.themes.values()
+    )
+    problems = []
+    for name, value, low, high in (
+        ("items", items, places, room // 2),
+        ("users", users, 1, None),
+        ("mean_length", mean_length, 2, None),
+        ("seed", seed, 0, None),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
+            limit = f" and at most {high}" if high is not None else ""
+            problems.append(f"{name}={value!r}: must be a whole number of at least {low}{limit}")
+    if not 0 <= shared <= 1:
+        problems.append(f"shared={shared!r}: must be a share from 0 to 1")
+    if problems:
+        raise ConfigError(problems)
+
+
+def _name_items(
+    generator: np.random.Generator, places: list[Place], items: int, shared: float
+) -> dict[str, tuple[Place, ...]]:
+    paths: dict[str, tuple[Place, ...]] = {}
+    wanted = np.arange(len(places) + 1) * items // len(places)
+    for (interest, name), count in zip(places, np.diff(wanted).tolist(), strict=True):
+        words = INTERESTS[interest]
+        theme = words.themes[name]
+        first, *others = [f"{quality} {product}" for product in theme.products for quality in words.qualities]
+        names = [one for one in (first, *map(str, generator.permutation(others))) if one not in paths][:count]
+        # The first name is always there and the first to be shared: dark chocolate is food and a gift in every draw.
+        doubled = round(shared * count)
+        paths |= dict.fromkeys(names[:doubled], ((interest, name), theme.also))
+        paths |= dict.fromkeys(names[doubled:], ((interest, name),))
+    return paths
+
+
+def _walk(
+    generator: np.random.Generator,
+    places: list[Place],
+    paths: Mapping[str, tuple[Place, ...]],
+    users: int,
+    mean_length: int,
+) -> tuple[Integers, Integers]:
+    """All users step by step: the user and the item of every interaction, step after step."""
+    interests = list(INTERESTS)
+    place_of = {place: number for number, place in enumerate(places)}
+    interest_of = np.array([interests.index(interest) for interest, _ in places])
+    first_place = np.searchsorted(interest_of, np.arange(len(interests)))
+    themes = np.bincount(interest_of)
+    own = np.array([place_of[home[0]] for home in paths.values()])
+    other = np.array([place_of[home[-1]] for home in paths.values()])
+    shelves = [generator.permutation(np.flatnonzero((own == place) | (other == place))) for place in range(len(places))]
+    shelf_start = np.concatenate([[0], np.cumsum([len(shelf) for shelf in shelves])])
+    shelf_items = np.concatenate(shelves)
+
+    chosen = np.argsort(generator.random((users, len(interests))), axis=1)[:, :3]
+    width = generator.integers(1, 4, users)
+    lengths = np.maximum(2, generator.poisson(generator.gamma(4.0, mean_length / 4.0, users)))
+    place = first_place[chosen[:, 0]] + generator.integers(0, themes[chosen[:, 0]])
+    seen = np.zeros((users, len(paths)), np.bool_)
+    rows: list[tuple[Integers, Integers]] = []
+    for step in range(int(lengths.max())):
+        active = np.flatnonzero(lengths > step)
+        item = _pick(generator, shelf_items, shelf_start, place[active], seen, active)
+        seen[active, item] = True
+        rows.append((active, item))
+        # To the shared item's other interest, to the next sub-theme, or to another interest of the user.
+        across = np.where(place[active] == own[item], other[item], own[item])
+        liked = (chosen[active] == interest_of[across][:, None]) & (np.arange(3) < width[active][:, None])
+        follow = liked.any(axis=1) & (across != place[active]) & (generator.random(len(active)) < FOLLOW)
+        here = interest_of[place[active]]
+        onward = first_place[here] + (place[active] - first_place[here] + 1) % themes[here]
+        moved = np.where(generator.random(len(active)) < MOVE_ON, onward, place[active])
+        turn = generator.random(len(active)) < RETURN
+        next_interest = chosen[active, generator.integers(0, width[active])]
+        moved = np.where(turn, first_place[next_interest], moved)
+        place[active] = np.where(follow, across, moved)
+    return np.concatenate([user for user, _ in rows]), np.concatenate([item for _, item in rows])
+
+
+def _pick(
+    generator: np.random.Generator,
+    shelf_items: Integers,
+    shelf_start: Integers,
+    place: Integers,
+    seen: NDArray[np.bool_],
+    users: Integers,
+) -> Integers:
+    """An item of each user's sub-theme by Zipf's law; one that the user has had is drawn anew, three times at most."""
+    size = np.diff(shelf_start)[place]
+    item = np.zeros(len(place), np.int64)
+    again = np.arange(len(place))
+    for _ in range(4):
+        rank = (np.power(size[again] + 1.0, generator.random(len(again))) - 1).astype(np.int64)
+        item[again] = shelf_items[shelf_start[place[again]] + np.minimum(rank, size[again] - 1)]
+        again = again[seen[users[again], item[again]]]
+    return item

@@ -1,0 +1,71 @@
+"""Part 3: how accuracy depends on the shape of the index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pathdex.experiments.report import figures
+from pathdex.experiments.report.document import Figure, Points, Table, Text
+from pathdex.experiments.report.findings import sensitivity_findings
+from pathdex.experiments.report.wording import Part, Results, Row, percent
+
+NAMES = {
+    "num_nodes": ("K", "K, nodes per layer"),
+    "depth": ("(K, D)", "D, layers"),
+    "paths_per_item": ("J", "J, paths per item"),
+    "beam_size": ("B", "B, beam"),
+    "penalty": ("alpha", "alpha, penalty"),
+}
+
+
+def sensitivity_parts(results: Results) -> list[Part]:
+    study, n = results["sensitivity"], results["n"]
+    if study is None:
+        return []
+    beam = next(row["beam"] for row in study["penalty"])
+    return [
+        Text(
+            "One hyper-parameter changes and the others stay, alpha too, as in the paper's Section 4. The models "
+            "share one trained encoder and have no neighbours, so they differ in the index alone. "
+            f"Each is asked with the beam B = {beam}, "
+            f"and with an equal budget of {10 * n:,} candidates, since a changed index also changes how many items a "
+            f"beam finds. Test users of seed {results['seeds'][0]}, seen items removed; bold: the values that the "
+            "others are tested against."
+        ),
+        Points(sensitivity_findings(results)),
+        Figure(
+            "sensitivity",
+            figures.sensitivity_figure(study, n),
+            "Recall, precision and F against K, J, B and alpha. Dotted: the values that stay when others change.",
+        ),
+        *(_table(parameter, study[parameter], n) for parameter in NAMES),
+        Figure(
+            "path-size",
+            figures.path_size_figure(study["penalty"]),
+            "Items on a path against alpha: the paper's table of top path sizes.",
+        ),
+    ]
+
+
+def _table(parameter: str, rows: Sequence[Row], n: int) -> Table:
+    letter, title = NAMES[parameter]
+    with_index = parameter != "beam_size"
+    cells = []
+    for row in rows:
+        test = ["", ""] if row["base"] else [f"{100 * row['difference']:+.2f}", f"{row['p_holm']:.4f}"]
+        figures_of_row = [percent(row[key]) for key in ("precision", "recall", "f_measure")]
+        cells.append([_value(parameter, row), *figures_of_row, f"{row['candidates']:,.0f}", *test])
+        if with_index:
+            sizes = [f"{row['used_paths']:,}", f"{row['item_mean_size']:.1f}", f"{row['top_size']:,}"]
+            cells[-1] += [percent(row["at_budget"]["f_measure"]), *sizes]
+    head = [letter, f"P@{n}", f"R@{n}", f"F@{n}", "scored", "difference in F", "p (Holm)"]
+    head += [f"F, {10 * n:,} scored", "paths in use", "average item's path", "top path"] if with_index else []
+    return Table(f"{title}, in %", head, cells, strong=[place for place, row in enumerate(rows) if row["base"]])
+
+
+def _value(parameter: str, row: Row) -> str:
+    if parameter == "depth":
+        return f"({row['nodes']}, {row['depth']})"
+    if parameter == "penalty":
+        return f"{row['penalty']:.3g}"
+    return str(row[{"num_nodes": "nodes", "beam_size": "beam"}.get(parameter, parameter)])

@@ -1,0 +1,131 @@
+"""A run: the folder in which a model is trained, and all that is needed to repeat, resume and evaluate it.
+
+RUN/run.json                what was asked for: source, split, configuration, options
+RUN/split/                  training sequences and held-out users
+RUN/checkpoint.safetensors  where training stands
+RUN/log.jsonl               one line per epoch or round
+RUN/bundle/                 the finished model
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pathdex.config import Config, RunOptions
+from pathdex.data.serialization import load_split, save_split
+from pathdex.data.splits import Split
+from pathdex.errors import RunError, StorageError
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.storage.checkpoint import load_checkpoint
+from pathdex.training.callbacks import Callback, CallbackList, JsonLines, TensorBoard
+
+BUNDLE = "bundle"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder and what was asked of it."""
+
+    path: Path
+    request: dict[str, Any]
+
+    @property
+    def bundle(self) -> Path:
+        return self.path / BUNDLE
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoint.safetensors"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "log.jsonl"
+
+    @property
+    def finished(self) -> bool:
+        return self.bundle.exists()
+
+    @classmethod
+    def create(cls, path: str | Path, split: Split, config: Config, options: RunOptions, **source: Any) -> Run:
+        """Make the folder and store the split; an existing folder is an error. `source` is kept for the record."""
+        path = cls.check_new(path)
+        request = {"config": config.to_dict(), "options": vars(options), **source}
+        try:
+            path.mkdir(parents=True)
+            save_split(path / "split", split)
+            # Written last: a folder with a request is one whose split is whole.
+            (path / "run.json").write_text(json.dumps(request, indent=2) + "\n")
+        except OSError as error:
+            shutil.rmtree(path, ignore_errors=True)
+            raise StorageError(f"cannot write {path}: {error.strerror}; free space or choose another folder") from error
+        except BaseException:
+            # A folder that can neither be resumed nor made anew would be in the way.
+            shutil.rmtree(path, ignore_errors=True)
+            raise
+        return cls(path, request)
+
+    @staticmethod
+    def check_new(path: str | Path) -> Path:
+        """The path, if nothing is there yet."""
+        path = Path(path)
+        if path.exists():
+            raise RunError(f"{path} exists; continue it with --resume, or choose another folder")
+        return path
+
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        path = Path(path)
+        if not path.is_dir():
+            raise RunError(f"{path} is not a run folder; pass the --out of `pathdex train`")
+        try:
+            return cls(path, json.loads((path / "run.json").read_text()))
+        except OSError as error:
+            raise RunError(
+                f"{path} has no run.json: it is no run, or was stopped while the data was prepared; "
+                "remove it and train again"
+            ) from error
+        except ValueError as error:
+            raise RunError(f"{path / 'run.json'} is damaged ({error}); remove the folder and train again") from error
+
+    def split(self) -> Split:
+        return load_split(self.path / "split")
+
+    def model(self) -> DeepRetrieval:
+        """The finished model."""
+        if not self.finished:
+            raise RunError(f"{self.path} is not finished; continue it with --resume")
+        return DeepRetrieval.load(self.bundle)
+
+    def train(
+        self,
+        split: Split | None = None,
+        *,
+        progress: bool | None = None,
+        listener: Callback | None = None,
+        tensorboard: bool = False,
+    ) -> DeepRetrieval:
+        """Train to the end, from the checkpoint if there is one, and save the bundle. `listener` hears of it too."""
+        if self.finished:
+            return self.model()
+        resume = self.checkpoint.exists()
+        if resume:
+            # A kill between checkpoint and log loses or cuts a line; the checkpoint holds them all.
+            records = load_checkpoint(self.checkpoint)[0]["records"]
+            self.log.write_text("".join(json.dumps(record) + "\n" for record in records))
+        listeners: list[Callback] = [JsonLines(self.log), *([] if listener is None else [listener])]
+        if tensorboard:
+            listeners.append(TensorBoard(self.path / "tensorboard"))
+        model = DeepRetrieval(Config.from_dict(self.request["config"]), **self.request["options"])
+        model.fit(
+            (split or self.split()).train,
+            progress=progress,
+            listener=CallbackList(*listeners),
+            checkpoint=self.checkpoint,
+            resume=resume,
+        )
+        model.save(self.bundle)
+        return model

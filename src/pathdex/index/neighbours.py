@@ -1,0 +1,123 @@
+"""Items that the same users have: every item's nearest neighbours by cosine similarity."""
+
+# mypy: disallow-untyped-decorators=False
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import UNKNOWN
+from pathdex.kernels.neighbours import Neighbours
+from pathdex.kernels.topk import heap_push
+
+T = TypeVar("T", bound=np.generic)
+ITEMS_PER_BLOCK = 4096
+PAIRS_PER_BLOCK = 10_000_000
+"""A thread works out one block at a time, whichever of the two bounds is reached first."""
+
+
+def nearest_items(
+    matrix: sparse.csr_array, most: int, *, shrinkage: float = 0.0, threads: int | None = None
+) -> Neighbours:
+    """Each item's `most` most similar items, from a matrix (user, item) of weights.
+
+    sim(i, j) = x_i . x_j / (|x_i| |x_j| + shrinkage), where x_i is item i's column; equal similarities go by rising
+    code. Items without a common user are no neighbours. The result does not depend on `threads` (default: all cores).
+    """
+    transposed = matrix.T.tocsr()
+    norms = np.sqrt(transposed.power(2).sum(axis=1)).astype(np.float32)
+    users_of, items_of = _Rows.of(transposed), _Rows.of(matrix)
+
+    def nearest(block: range) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+        items = np.full((len(block), most), UNKNOWN, np.int32)
+        scores = np.zeros((len(block), most), np.float32)
+        _nearest_neighbours(block.start, users_of, items_of, norms, float(shrinkage), items, scores)
+        found = items != UNKNOWN
+        return found.sum(axis=1), items[found], scores[found]
+
+    lengths: list[NDArray[np.int64]] = []
+    items: list[NDArray[np.int32]] = []
+    scores: list[NDArray[np.float32]] = []
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        for count, found, similarity in pool.map(nearest, _blocks(users_of, items_of)):
+            lengths.append(count)
+            items.append(found)
+            scores.append(similarity)
+    offsets = np.concatenate([[0], np.cumsum(_joined(lengths))])
+    return Neighbours(offsets, _joined(items), _joined(scores))
+
+
+def rows_of(matrix: sparse.csr_array) -> Ragged:
+    """The columns of each row that are not empty."""
+    return Ragged(matrix.indices.astype(np.int32, copy=False), matrix.indptr.astype(np.int64, copy=False))
+
+
+def _joined(parts: list[NDArray[T]]) -> NDArray[T]:
+    """All parts in one array. The list is emptied, since parts and whole together are what takes the most memory."""
+    joined = np.concatenate(parts)
+    parts.clear()
+    return joined
+
+
+class _Rows(NamedTuple):
+    """A sparse matrix by rows, as the compiled loop reads it."""
+
+    columns: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, matrix: sparse.csr_array) -> _Rows:
+        rows = rows_of(matrix)
+        return cls(rows.values, rows.offsets, matrix.data)
+
+
+def _blocks(users_of: _Rows, items_of: _Rows) -> list[range]:
+    """Runs of items with about equal work, which is the number of pairs (item, item of the same user)."""
+    companions = np.concatenate([[0], np.cumsum(np.diff(items_of.offsets)[users_of.columns])])[users_of.offsets]
+    num_items = len(users_of.offsets) - 1
+    blocks, start = [], 0
+    while start < num_items:
+        end = int(np.searchsorted(companions, companions[start] + PAIRS_PER_BLOCK, side="right")) - 1
+        end = min(max(end, start + 1), start + ITEMS_PER_BLOCK, num_items)
+        blocks.append(range(start, end))
+        start = end
+    return blocks
+
+
+@njit(cache=True, nogil=True)
+def _nearest_neighbours(
+    first: int,
+    users_of: _Rows,
+    items_of: _Rows,
+    norms: NDArray[np.float32],
+    shrinkage: float,
+    nearest: NDArray[np.int32],
+    scores: NDArray[np.float32],
+) -> None:
+    """Fill (item, neighbour) heaps for the items `first`, `first + 1`, ... from their users' items."""
+    products = np.zeros(len(norms), np.float32)
+    touched = np.empty(len(norms), np.int32)
+    for row in range(len(nearest)):
+        item, count, size = first + row, 0, 0
+        for at in range(users_of.offsets[item], users_of.offsets[item + 1]):
+            user, weight = users_of.columns[at], users_of.weights[at]
+            for place in range(items_of.offsets[user], items_of.offsets[user + 1]):
+                other = items_of.columns[place]
+                if products[other] == 0:
+                    touched[count] = other
+                    count += 1
+                products[other] += weight * items_of.weights[place]
+        for other in touched[:count]:
+            score = np.float32(products[other] / (norms[item] * norms[other] + shrinkage))
+            products[other] = 0
+            if other != item:
+                size = heap_push(nearest[row], scores[row], size, other, score)

@@ -1,0 +1,52 @@
+"""Open-addressing hash tables over path codes, for the compiled loops of this package.
+
+A table is an (slots, 2) int64 array of key and value, the number of slots a power of two; an empty slot has key -1.
+Key and value share a cache line, since a lookup in a large table costs one line of memory and little else.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+Codes: TypeAlias = NDArray[np.int64]
+
+EMPTY = -1
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
+_HALF = np.uint64(32)
+
+
+@njit(cache=True, nogil=True)
+def new_table(entries: int) -> Codes:
+    """An empty table with room for `entries` keys at half load."""
+    slots = 16
+    while slots < 2 * entries:
+        slots *= 2
+    return np.full((slots, 2), EMPTY, np.int64)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def find_slot(table: Codes, key: int | np.int64) -> int:
+    """The slot that holds the key, or the empty slot where it belongs."""
+    mask = table.shape[0] - 1
+    mixed = np.uint64(key) * _GOLDEN
+    slot: int = np.int64(mixed ^ (mixed >> _HALF)) & mask
+    while table[slot, 0] != key and table[slot, 0] != EMPTY:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def rows_with_repeats(codes: Codes) -> NDArray[np.bool_]:
+    """Which rows hold a code twice; -1 may repeat."""
+    repeats = np.zeros(len(codes), np.bool_)
+    for row in prange(len(codes)):
+        seen = new_table(codes.shape[1])
+        for b in range(codes.shape[1]):
+            slot = find_slot(seen, codes[row, b])
+            repeats[row] |= codes[row, b] != EMPTY and seen[slot, 0] == codes[row, b]
+            seen[slot, 0] = codes[row, b]
+    return repeats

@@ -1,0 +1,261 @@
+"""What every recommender does, whatever it learned: Deep Retrieval and all baselines inherit this contract.
+
+An estimator implements four things: `fit`, `rank` (codes in, codes out), and `_state`/`_restore` for bundles. The verbs
+a user calls, with external ids, are written once here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
+from pathdex.errors import BundleError, NotFittedError, QueryError
+from pathdex.retrieval.filters import NO_FILTERS, Codes, Filters, Mask
+from pathdex.retrieval.ranking import Ranking
+from pathdex.storage.bundle import Bundle, read_bundle, write_bundle
+
+if TYPE_CHECKING:
+    from pathdex.data.attributes import AlignedAttributes, Attributes
+
+History: TypeAlias = Sequence[Id]
+
+
+class ScoredItem(NamedTuple):
+    """One recommended item. Scores order the items of one answer; they compare across answers only where the estimator
+    says so."""
+
+    id: Id
+    score: float
+
+
+@dataclass(frozen=True)
+class Query:
+    """A history and what may be recommended to it, in ids; for batches whose queries differ in their filters."""
+
+    history: History
+    exclude_seen: bool = True
+    """Leave out the history's own items."""
+    deny: Iterable[Id] = ()
+    """Further items to leave out."""
+    allow: Iterable[Id] | None = None
+    """The only items to recommend; None: all."""
+    where: Mapping[str, Any] | None = None
+    """Conditions on the columns of the attached catalogue table, which all must hold."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What an estimator has learned, as a bundle stores it."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    weights: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+class Recommender(ABC):
+    """Fit on interactions, then recommend for any history, seen in training or not."""
+
+    name: ClassVar[str]
+    """The method's name in tables, JSON and bundles."""
+    history_length: int | None = None
+    """How many of the latest items a query uses; None: all."""
+    _items: Vocabulary | None = None
+    _attributes: AlignedAttributes | None = None
+
+    @property
+    def items(self) -> Vocabulary:
+        """The catalogue."""
+        if self._items is None:
+            raise NotFittedError(self)
+        return self._items
+
+    @abstractmethod
+    def fit(self, data: Interactions) -> Self:
+        """Learn from every user's sequence."""
+
+    @abstractmethod
+    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
+        """The best `min(n, eligible)` items for each history, in codes; the call that all others end in."""
+
+    @abstractmethod
+    def _state(self) -> State: ...
+
+    @abstractmethod
+    def _restore(self, state: State) -> None: ...
+
+    def recommend(
+        self,
+        history: History | Sequence[History],
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        deny: Iterable[Id] = (),
+        allow: Iterable[Id] | None = None,
+        where: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> list[Any]:
+        """The best `min(n, eligible)` items for a history of item ids, best first, as `ScoredItem`s.
+
+        Many histories give one list per history. Ids that the catalogue does not hold are left out with a warning; a
+        history of unknown ids only is an error; an empty history asks for what suits a user nothing is known of.
+        `exclude_seen` leaves out the history's own items, `deny` further ones; `allow` limits the answer to its items,
+        `where` to items whose attributes fit, as in `where={"category": ["a", "b"]}` (see `attach`).
+        """
+        many = _is_many(history)
+        found = self.recommend_batch(
+            history if many else [history],  # type: ignore[arg-type, list-item]
+            n,
+            exclude_seen=exclude_seen,
+            deny=deny,
+            allow=allow,
+            where=where,
+            **options,
+        )
+        return found if many else found[0]
+
+    def recommend_batch(
+        self,
+        histories: Sequence[History | Query],
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        deny: Iterable[Id] = (),
+        allow: Iterable[Id] | None = None,
+        where: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> list[list[ScoredItem]]:
+        """`recommend` for many histories; row by row the same answers. A `Query` in place of a history brings its own
+        filters."""
+        check_n(n)
+        # An iterator could be read only once.
+        deny, allow = list(deny), None if allow is None else list(allow)
+        queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
+        known = self.encode_histories([query.history for query in queries])
+        ranking = self.rank(known, n, self._filters(queries, known), **options)
+        return [self._answer(items, scores) for items, scores in zip(ranking.items, ranking.scores, strict=True)]
+
+    def _answer(self, items: Codes, scores: NDArray[np.float32]) -> list[ScoredItem]:
+        """One query's ranking in ids."""
+        found = items != UNKNOWN
+        return list(map(ScoredItem, self.items.ids(items[found]), scores[found].tolist()))
+
+    def attach(self, attributes: Attributes | None) -> Self:
+        """Use a catalogue table for `where`; None takes it away. It is not learned, so bundles do not hold it."""
+        self._attributes = None if attributes is None else attributes.align(self.items)
+        return self
+
+    def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
+        """The items most like one item: by default, what is recommended to a user who has seen only that item."""
+        return self.recommend([item], n)
+
+    def encode_histories(self, histories: Sequence[History]) -> Ragged:
+        """External ids to codes, leaving out unknown ids with one warning."""
+        rows, missing = [], 0
+        for number, history in enumerate(histories):
+            if isinstance(history, str | bytes):
+                raise QueryError(f"history {number} is the text {history!r}: must be a list of ids; pass [{history!r}]")
+            codes = self.items.codes(history)
+            known = codes[codes != UNKNOWN]
+            if len(codes) and not len(known):
+                raise QueryError(
+                    f"history {number} ({_preview(history)}) has no item that the catalogue of {len(self.items):,} "
+                    "items holds; pass at least one known id, or an empty history for a user nothing is known of"
+                )
+            missing += len(codes) - len(known)
+            rows.append(known)
+        if missing:
+            warnings.warn(f"{missing} history items are not in the catalogue and were left out", stacklevel=3)
+        return Ragged.from_rows(rows)
+
+    def _filters(self, queries: Sequence[Query], histories: Ragged) -> Filters:
+        """The queries' filters in codes. Queries that share a list share its codes."""
+        codes: dict[int, Codes] = {}
+        none = np.empty(0, np.int64)
+
+        def known(ids: Iterable[Id]) -> Codes:
+            if isinstance(ids, list | tuple) and not ids:
+                return none
+            if id(ids) not in codes:
+                found = self.items.codes(ids)
+                codes[id(ids)] = np.unique(found[found != UNKNOWN])
+            return codes[id(ids)]
+
+        exclude = [
+            np.concatenate([history, known(query.deny)]) if query.exclude_seen else known(query.deny)
+            for query, history in zip(queries, histories, strict=True)
+        ]
+        allow = [None if query.allow is None else known(query.allow) for query in queries]
+        where = [self._where(query.where) for query in queries]
+        return Filters(
+            Ragged.from_rows(exclude) if any(map(len, exclude)) else None,
+            allow if any(one is not None for one in allow) else None,
+            where if any(one is not None for one in where) else None,
+        )
+
+    def _where(self, where: Mapping[str, Any] | None) -> Mask | None:
+        if where is None or (isinstance(where, Mapping) and not where):
+            return None
+        if not isinstance(where, Mapping):
+            raise QueryError(f"where={where!r}: must map columns to values, as in {{'category': ['a', 'b']}}")
+        if self._attributes is None:
+            raise QueryError(
+                f"where={dict(where)!r}: needs a catalogue table; attach one with attach(Attributes.read(...))"
+            )
+        return self._attributes.mask(where)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write a self-contained bundle: a folder that `pathdex.load` opens without the training data."""
+        state = self._state()
+        vocabulary = {f"items.{key}": array for key, array in self.items.arrays().items()}
+        bundle = Bundle(self.name, state.settings, {**state.arrays, **vocabulary}, state.weights)
+        return write_bundle(Path(path), bundle, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open a bundle that `save` of the same class wrote."""
+        return cls._from_bundle(read_bundle(Path(path), estimator=cls.name))
+
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> Self:
+        arrays = dict(bundle.arrays)
+        names = [name for name in arrays if name.startswith("items.")]
+        estimator = cls.__new__(cls)
+        estimator._items = Vocabulary.from_arrays({name.removeprefix("items."): arrays.pop(name) for name in names})
+        try:
+            estimator._restore(State(bundle.settings, arrays, bundle.weights))
+        except KeyError as error:
+            raise BundleError(f"the {cls.name!r} bundle is damaged: it lacks {error}; save the model again") from error
+        return estimator
+
+
+def _is_many(history: Sequence[Any]) -> bool:
+    return isinstance(next(iter(history), None), list | tuple | np.ndarray | Query)
+
+
+def check_n(n: int) -> None:
+    """Raise unless n items can be asked for."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise QueryError(f"n={n!r}: must be a whole number of at least 1; ask for one item or more")
+
+
+def _preview(history: Sequence[Id]) -> str:
+    shown = ", ".join(repr(one) for one in history[:3])
+    return shown + (", ..." if len(history) > 3 else "")
+
+
+def no_options(recommender: Recommender, options: Mapping[str, object]) -> None:
+    """Raise if a recommender without query options is given one."""
+    if options:
+        given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        raise QueryError(f"{given}: {recommender.name} takes no such option; leave it out")

@@ -1,0 +1,152 @@
+"""Recommendations for all users of a file: histories in, ranked items out, a batch at a time."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
+from pathdex.errors import QueryError, StorageError
+from pathdex.recommenders.base import Recommender
+from pathdex.storage.atomic import atomic_write
+
+Writer: TypeAlias = Callable[[BinaryIO, Iterator[pl.DataFrame]], None]
+BATCH = 1024
+
+
+@dataclass(frozen=True)
+class BatchSummary:
+    """What a batch came to."""
+
+    users: int
+    """Users who got an answer."""
+    skipped: int
+    """Users without any item that the model knows."""
+    unknown_items: int
+    """Items of histories that the model does not know and that were left out."""
+    rows: int
+    """Recommendations written."""
+
+
+def recommend_file(
+    model: Recommender,
+    data: Interactions,
+    target: str | Path,
+    n: int = 10,
+    *,
+    exclude_seen: bool = True,
+    deny: Iterable[Id] = (),
+    allow: Iterable[Id] | None = None,
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> BatchSummary:
+    """Write the best `n` items of every user in `data` to a Parquet, CSV or JSON lines file, all of it or nothing.
+
+    Columns: `user`, `rank` (from 1), `item`, `score`. `options` are those of the model's `rank`. Users whose items are
+    all unknown to the model are left out and counted. `progress(done, total)` hears of answered users.
+    """
+    target = Path(target)
+    writer = check_target(target, overwrite=overwrite)
+    histories, users, unknown = known_histories(model, data)
+    rows = 0
+
+    def frames() -> Iterator[pl.DataFrame]:
+        nonlocal rows
+        for begin in range(0, len(users), BATCH):
+            chosen = np.arange(begin, min(begin + BATCH, len(users)))
+            asked = [model.items.ids(row) for row in histories.take(chosen)]
+            answers = model.recommend_batch(asked, n, exclude_seen=exclude_seen, deny=deny, allow=allow, **options)
+            frame = _frame(users.take(chosen), answers, model.items)
+            rows += frame.height
+            yield frame
+            if progress is not None:
+                progress(int(chosen[-1]) + 1, len(users))
+
+    # The first frame is empty, so that an answer without rows has columns.
+    header = _frame(users.take(np.arange(0)), [], model.items)
+    with atomic_write(target) as stream:
+        writer(stream, itertools.chain([header], frames()))
+    return BatchSummary(len(users), data.num_users - len(users), unknown, rows)
+
+
+def known_histories(model: Recommender, data: Interactions) -> tuple[Ragged, Vocabulary, int]:
+    """The histories in the model's codes, their users, and how many items were unknown.
+
+    Users without any known item are left out.
+    """
+    codes = model.items.codes(data.items.ids(range(data.num_items)))[data.sequences.values].astype(np.int32)
+    known = codes != UNKNOWN
+    owner = np.repeat(np.arange(data.num_users), data.sequences.lengths)[known]
+    lengths = np.bincount(owner, minlength=data.num_users)
+    kept = np.flatnonzero(lengths)
+    offsets = np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.int64)
+    return Ragged(codes[known], offsets), data.users.take(kept), int(np.sum(~known))
+
+
+def check_target(target: Path, *, overwrite: bool) -> Writer:
+    """How the file is written, by its ending; an existing file is an error unless it is to be replaced."""
+    if target.suffix not in WRITERS:
+        raise QueryError(f"{target}: the ending {target.suffix!r} is not known; write to {', '.join(WRITERS)}")
+    if target.is_dir():
+        raise StorageError(f"{target} is a folder; name a file in it")
+    if target.exists() and not overwrite:
+        raise StorageError(f"{target} exists; choose another file, or replace it with --overwrite (overwrite=True)")
+    return WRITERS[target.suffix]
+
+
+def _frame(users: Vocabulary, answers: list[list[Any]], items: Vocabulary) -> pl.DataFrame:
+    lengths = np.array([len(answer) for answer in answers], np.int64)
+    owner = np.repeat(np.arange(len(answers)), lengths)
+    start = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    ids = [one.id for answer in answers for one in answer]
+    scores = [one.score for answer in answers for one in answer]
+    return pl.DataFrame(
+        {
+            "user": pl.Series(users.ids(owner), dtype=_dtype(users)),
+            "rank": pl.Series(np.arange(len(owner)) - start + 1, dtype=pl.Int32),
+            "item": pl.Series(ids, dtype=_dtype(items)),
+            "score": pl.Series(scores, dtype=pl.Float32),
+        }
+    )
+
+
+def _dtype(ids: Vocabulary) -> type[pl.Int64 | pl.String]:
+    return pl.Int64 if ids.kind == "int" else pl.String
+
+
+def _write_parquet(stream: BinaryIO, frames: Iterator[pl.DataFrame]) -> None:
+    head = next(frames).to_arrow()
+    with pq.ParquetWriter(stream, head.schema) as writer:
+        for frame in frames:
+            writer.write_table(frame.to_arrow())
+
+
+def _write_csv(stream: BinaryIO, frames: Iterator[pl.DataFrame]) -> None:
+    for number, frame in enumerate(frames):
+        frame.write_csv(stream, include_header=number == 0)
+
+
+def _write_jsonl(stream: BinaryIO, frames: Iterator[pl.DataFrame]) -> None:
+    for frame in frames:
+        buffer = io.BytesIO()
+        frame.write_ndjson(buffer)
+        stream.write(buffer.getvalue())
+
+
+WRITERS: dict[str, Writer] = {
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    ".jsonl": _write_jsonl,
+    ".ndjson": _write_jsonl,
+}

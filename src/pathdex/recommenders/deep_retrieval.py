@@ -1,0 +1,337 @@
+"""Deep Retrieval as an estimator: the facade over training, index and retrieval.
+
+Torch is imported where a model is trained, so a model that is only asked needs none of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from pathdex.config import Config, RunOptions
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import UNKNOWN, Id
+from pathdex.errors import NotFittedError, QueryError
+from pathdex.index.health import IndexHealth, health
+from pathdex.index.paths import decode_paths, encode_paths
+from pathdex.index.postings import Postings
+from pathdex.recommenders.base import History, Query, Recommender, ScoredItem, State, check_n
+from pathdex.recommenders.model_state import ModelState
+from pathdex.retrieval.explain import Explanation, WhyNot, explain, why_not
+from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.ranking import Ranking
+from pathdex.retrieval.retriever import Retriever, UserState
+from pathdex.retrieval.similar import similar_items
+
+if TYPE_CHECKING:
+    from pathdex.model.network import Network
+    from pathdex.training.callbacks import Callback
+
+CORES = os.cpu_count() or 1
+QUERIES_PER_THREAD = 8
+"""Batches smaller than two such shares are not worth a thread."""
+
+
+class DeepRetrieval(Recommender):
+    """Learn a K x D path index and retrieve by beam search.
+
+    Every hyper-parameter of `pathdex.config.Config` is a keyword: `DeepRetrieval(path_size=10, epochs=20)`. A finished
+    `Config` can be passed instead, and keywords change it. `seed`, `device` and `threads` say how it is run.
+    """
+
+    name = "deep-retrieval"
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        seed: int = 0,
+        device: str = "cpu",
+        threads: int | None = None,
+        **parameters: Any,
+    ) -> None:
+        self.config = (config or Config()).replace(**parameters)
+        self.options = RunOptions(seed=seed, device=device, threads=threads)
+        self._learned: ModelState | None = None
+
+    def fit(
+        self,
+        data: Interactions,
+        *,
+        progress: bool | None = None,
+        listener: Callback | None = None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+        encoder_of: DeepRetrieval | None = None,
+    ) -> Self:
+        """Learn the network and the paths of all items.
+
+        `progress` shows a bar (default: where standard error is a terminal). With `checkpoint`, the state is kept in
+        that file, and `resume=True` goes on from it to the result that an undisturbed run would have had.
+        `encoder_of` is a model of the same catalogue whose encoder and item vectors are taken as they are; only the
+        paths and the structure model are learned.
+        """
+        from pathdex.training.callbacks import CallbackList, ProgressBar, interactive
+        from pathdex.training.trainer import Trainer
+
+        bar = ProgressBar() if (interactive() if progress is None else progress) else None
+        heard = [one for one in (listener, bar) if one is not None]
+        trainer = Trainer(
+            self.config,
+            self.options,
+            data,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            listener=CallbackList(*heard),
+        )
+        if encoder_of is not None:
+            trainer.adopt_encoder(encoder_of.learned.config, encoder_of.learned.all_weights())
+        if resume:
+            trainer.resume()
+        if bar is None:
+            trainer.run()
+        else:
+            with bar:
+                trainer.run()
+        self._items = data.items
+        self._adopt(ModelState.by(trainer))
+        return self
+
+    @property
+    def learned(self) -> ModelState:
+        if self._learned is None:
+            raise NotFittedError(self)
+        return self._learned
+
+    def _adopt(self, learned: ModelState) -> None:
+        self._learned = learned
+        self.config, self.history_length = learned.config, learned.config.history_length
+        self.__dict__.pop("retriever", None)
+        self.__dict__.pop("network", None)
+
+    def without_neighbours(self) -> DeepRetrieval:
+        """The same model with its index alone; arrays are shared."""
+        config = self.config.replace(neighbours=0)
+        alone = DeepRetrieval(config)
+        alone.options, alone._items = self.options, self.items
+        alone._adopt(dataclasses.replace(self.learned, config=config, neighbours=None))
+        return alone
+
+    @property
+    def postings(self) -> Postings:
+        """Path -> items."""
+        return self.learned.postings
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """The compiled retriever, which works on codes."""
+        return self.learned.retriever()
+
+    @cached_property
+    def network(self) -> Network:
+        """The learned network as a torch module."""
+        return self.learned.network()
+
+    @property
+    def num_nodes(self) -> int:
+        assert self.learned.config.num_nodes is not None
+        return self.learned.config.num_nodes
+
+    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
+        """The best `min(n, eligible)` items of each history's candidates.
+
+        Options: `beam`, the paths to follow, or `candidates`, the most items to score per query. The score is the
+        reranker's, s(x, v) = x . y_v + b_v, plus `path_weight` times the log of the summed path probability, and with
+        `neighbours` plus `neighbour_weight` times the log of the similarity to the history's items.
+        """
+        width = self._width(n, **options)
+        items = np.full((len(histories), n), UNKNOWN, np.int64)
+        scores = np.full((len(histories), n), -np.inf, np.float32)
+        candidates = np.zeros(len(histories), np.int64)
+
+        def answer(query: int) -> None:
+            state = self.retriever.read(histories[query])
+            found = self.retriever.candidates(state, filters, query, least=n, **width)
+            best, final = self.retriever.rank(state.vector, found, n)
+            items[query, : len(best)], scores[query, : len(best)] = best, final
+            candidates[query] = len(found.items)
+
+        self._in_threads(answer, len(histories))
+        return Ranking(items, scores, candidates)
+
+    def candidate_items(
+        self, histories: Ragged, filters: Filters = NO_FILTERS, *, n: int = 1, **options: Any
+    ) -> Ragged:
+        """The items that `rank` would score for each history, with the same options."""
+        width = self._width(n, **options)
+        states = (self.retriever.read(history) for history in histories)
+        return Ragged.from_rows(
+            self.retriever.candidates(state, filters, query, least=n, **width).items
+            for query, state in enumerate(states)
+        )
+
+    def _width(self, n: int, *, beam: int | None = None, candidates: int | None = None) -> dict[str, Any]:
+        """How wide to search: the beam, and the budget if there is one."""
+        if beam is not None and beam < 1:
+            raise QueryError(f"beam={beam}: must be at least 1; leave it out for the default {self.config.beam_size}")
+        if candidates is not None and candidates < n:
+            raise QueryError(
+                f"candidates={candidates}: must be at least n={n}, or n items cannot be found; "
+                "ask for fewer items or allow more candidates"
+            )
+        if beam is None:
+            size = max(1.0, self.postings.num_items * self.config.paths_per_item / len(self.postings))
+            beam = self.config.beam_size if candidates is None else max(1, round(2 * candidates / size))
+        return {"beam": beam, "budget": candidates}
+
+    def _in_threads(self, answer: Callable[[int], None], count: int) -> None:
+        """Call `answer` for 0..count-1, on several threads where that pays: compiled code does not hold the
+        interpreter."""
+        threads = min(self.options.threads or CORES, count // QUERIES_PER_THREAD)
+        if threads < 2:
+            for query in range(count):
+                answer(query)
+            return
+
+        def answer_share(first: int) -> None:
+            for query in range(first, count, threads):
+                answer(query)
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(answer_share, range(threads)))
+
+    def user_vectors(self, histories: Ragged) -> NDArray[np.float32]:
+        """The encoder's vector of each history: (query, dim)."""
+        vectors = np.empty((len(histories), self.config.embedding_dim), np.float32)
+
+        def encode(query: int) -> None:
+            vectors[query] = self.retriever.read(histories[query]).vector
+
+        self._in_threads(encode, len(histories))
+        return vectors
+
+    def state(self, history: History = ()) -> UserState:
+        """A history that has been read, for `advance` and `recommend_next`."""
+        return self.retriever.read(self.encode_histories([history])[0])
+
+    def advance(self, state: UserState, item: Id) -> UserState:
+        """The state after one more item, without reading the history again. The old state stays as it was."""
+        return self.retriever.advance(state, self._code(item))
+
+    def recommend_next(
+        self,
+        state: UserState,
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        deny: Iterable[Id] = (),
+        allow: Iterable[Id] | None = None,
+        where: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> list[ScoredItem]:
+        """`recommend` for a history that has been read already."""
+        check_n(n)
+        query = Query((), exclude_seen, deny, allow, where)
+        filters = self._filters([query], Ragged.from_rows([state.history]))
+        found = self.retriever.candidates(state, filters, 0, least=n, **self._width(n, **options))
+        items, scores = self.retriever.rank(state.vector, found, n)
+        return self._answer(items, scores)
+
+    def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
+        """The items most like one item: those on its paths, and on paths that begin alike until there are enough, by
+        the cosine of their vectors."""
+        check_n(n)
+        items, scores = similar_items(self.retriever, self._code(item), n)
+        return self._answer(items, scores)
+
+    @property
+    def item_vectors(self) -> NDArray[np.float32]:
+        """The reranker's item vectors (item, dim)."""
+        return self.learned.rows[:, -self.config.embedding_dim - 1 : -1]
+
+    @property
+    def item_bias(self) -> NDArray[np.float32]:
+        """The reranker's item biases (item,)."""
+        return self.learned.rows[:, -1]
+
+    def item_paths(self, item: Id) -> list[tuple[int, ...]]:
+        """The J paths that an item lives on, each as its nodes."""
+        nodes = decode_paths(self.learned.paths[self._code(item)], self.num_nodes, self.config.depth)
+        return [tuple(path) for path in nodes.tolist()]
+
+    def path_items(self, path: Sequence[int]) -> list[Id]:
+        """The items on a path, given as its nodes, in the order of the catalogue; none where no item lives there."""
+        nodes = np.asarray(path)
+        right = nodes.shape == (self.config.depth,) and nodes.dtype.kind in "iu"
+        if not right or ((nodes < 0) | (nodes >= self.num_nodes)).any():
+            raise QueryError(
+                f"path={list(path)!r}: must have {self.config.depth} nodes between 0 and {self.num_nodes - 1}; "
+                "item_paths(item) shows the paths of an item"
+            )
+        return self.items.ids(self.postings.items_on(int(encode_paths(nodes, self.num_nodes))))
+
+    def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
+        """Which of an item's paths a beam finds for a history, how likely each is, and how the item scores."""
+        return explain(
+            self.retriever, self.state(history), item, self._code(item), beam=self._width(1, beam=beam)["beam"]
+        )
+
+    def why_not(
+        self, history: History, item: Id, *, n: int = 10, beam: int | None = None, exclude_seen: bool = True
+    ) -> WhyNot:
+        """What keeps an item out of `recommend(history, n)`: the layer that dropped it and the beam that would have
+        found it, or the score that it fell short of."""
+        check_n(n)
+        return why_not(
+            self.retriever,
+            self.state(history),
+            item,
+            self._code(item),
+            exclude_seen=exclude_seen,
+            n=n,
+            beam=self._width(1, beam=beam)["beam"],
+        )
+
+    def warmup(self) -> Self:
+        """Compile what a query needs, or load it from the cache, so that the first query does not wait for it."""
+        history = self.items.ids([0])
+        self.recommend(history, 1)
+        state = self.advance(self.state(history), history[0])
+        self.recommend_next(state, 1, candidates=1)
+        self.recommend(history, 1, allow=history, exclude_seen=False)
+        self.why_not(history, history[0], beam=1)
+        self.similar_items(history[0], 1)
+        return self
+
+    def _code(self, item: Id) -> int:
+        code = self.items.code(item)
+        if code == UNKNOWN:
+            raise QueryError(f"item={item!r}: is not in the catalogue of {len(self.items):,} items; pass a known id")
+        return code
+
+    def health(self) -> IndexHealth:
+        """How well the items are spread over the paths."""
+        return health(self.learned.paths, self.num_nodes, self.config.depth)
+
+    def _state(self) -> State:
+        return self.learned.state()
+
+    def _restore(self, state: State) -> None:
+        self.options = RunOptions()
+        self._adopt(ModelState.from_state(state))
+
+
+def with_index(model: Recommender) -> DeepRetrieval:
+    """The model as one that has a path index; an error for any other."""
+    if not isinstance(model, DeepRetrieval):
+        raise QueryError(f"a {model.name} model has no paths; pass a {DeepRetrieval.name} model")
+    return model

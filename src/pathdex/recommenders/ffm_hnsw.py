@@ -1,0 +1,219 @@
+"""Field-aware factorisation machine and HNSW: the production baseline of the paper's Section 5.
+
+An FFM (Juan et al. 2016) gives every feature one vector per field that it can meet, and scores a pair of features by
+the inner product of the vectors that they hold for each other's field. For a user's features against an item this is
+
+    s(u, v) = sum_f < mean_{i in f} p_{i,f} , q_{v,f} > + b_v        over the user's fields f
+
+which is one inner product of a user vector and an item vector, each a concatenation over the fields. So items can be
+retrieved by a graph for maximum inner products, HNSW (Malkov and Yashunin 2018).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from typing_extensions import Self
+
+from pathdex.config import RunOptions, check_fields, parameter
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.errors import BundleError, MissingExtraError, QueryError
+from pathdex.model.encoders import running_mean
+from pathdex.recommenders.base import State, no_options
+from pathdex.recommenders.brute_force import BruteForce
+from pathdex.recommenders.vector_model import VectorRecommender
+from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.ranking import Ranking, top_n_of
+from pathdex.retrieval.widening import replace_rows, short_rows
+from pathdex.training.callbacks import Callback
+
+FIELDS = 3
+"""The last item, the mean of the recent items, the mean of the whole history."""
+
+
+class FieldEncoder(nn.Module):
+    """The user's side of the FFM: per field, the mean of the vectors that its items hold for the item's field."""
+
+    def __init__(self, recent: int, dropout: float) -> None:
+        super().__init__()
+        self.recent = recent
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        last, recent, history = self.dropout(vectors).chunk(FIELDS, dim=-1)  # each (batch, time, factors)
+        return torch.cat([last, self._recent_mean(recent), running_mean(history)], dim=-1)
+
+    def _recent_mean(self, vectors: Tensor) -> Tensor:
+        time = vectors.shape[1]
+        sums = nn.functional.pad(vectors.cumsum(dim=1), (0, 0, 1, 0))
+        upto = torch.arange(1, time + 1, device=vectors.device)
+        since = (upto - self.recent).clamp_(min=0)
+        return (sums[:, upto] - sums[:, since]) / (upto - since)[:, None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FFMConfig:
+    """Hyper-parameters of the FFM and its graph."""
+
+    factors: int = parameter(32, "size of a feature's vector for one field", low=1)
+    recent: int = parameter(5, "latest items that make up the field of recent items", low=1)
+    history_length: int = parameter(69, "latest items that make up the field of the history", low=1)
+    dropout: float = parameter(0.3, "dropout on the user's vectors", low=0.0, high=0.95)
+    loss: str = parameter(
+        "logistic", "logistic as in the paper's Section 5, or softmax", choices=("logistic", "softmax")
+    )
+    negatives: str = parameter(
+        "uniform", "where sampled negatives come from", choices=("uniform", "popularity", "in-batch", "mixed")
+    )
+    num_negatives: int = parameter(1000, "negatives shared by a batch", low=1)
+    epochs: int = parameter(6, "epochs", low=0)
+    batch_size: int = parameter(1024, "interactions per step", low=1)
+    learning_rate: float = parameter(0.03, "of Adam", above=0.0)
+    connectivity: int = parameter(16, "M, neighbours of an item in the graph", low=2)
+    ef_construction: int = parameter(200, "items in view while the graph is built", low=1)
+    ef_search: int = parameter(200, "items that a query takes out of the graph by default", low=1)
+
+    def __post_init__(self) -> None:
+        check_fields(self, list)
+
+    def training(self) -> dict[str, Any]:
+        """The same in the words of `Config`."""
+        return {
+            "shared_items": False,
+            "embedding_dim": FIELDS * self.factors,
+            "history_length": self.history_length,
+            "dropout": self.dropout,
+            "reranker": self.loss,
+            "softmax": "sampled",
+            "negatives": self.negatives,
+            "num_negatives": self.num_negatives,
+            "epochs": self.epochs,
+            "batch_size": self.batch_size,
+            "item_learning_rate": self.learning_rate,
+        }
+
+
+class FFMHNSW(VectorRecommender):
+    """FFM vectors trained on interactions, retrieved from an HNSW graph (extra `ann`).
+
+    Every field of `FFMConfig` is a keyword. A user has three fields: the last item, the `recent` latest items, the
+    last `history_length` items.
+    """
+
+    name = "ffm-hnsw"
+
+    def __init__(self, *, seed: int = 0, device: str = "cpu", threads: int | None = None, **parameters: Any) -> None:
+        _require_usearch()
+        self.settings = FFMConfig(**parameters)
+        super().__init__(self.settings.training(), RunOptions(seed=seed, device=device, threads=threads))
+        self._index: Any = None
+
+    def _encoder(self) -> nn.Module:
+        return FieldEncoder(self.settings.recent, self.settings.dropout)
+
+    def fit(self, data: Interactions, *, progress: bool | None = None, listener: Callback | None = None) -> Self:
+        """Learn the vectors, then build the graph; one thread builds it, so that the same data gives the same graph."""
+        super().fit(data, progress=progress, listener=listener)
+        points = _points(self.item_vectors, self.item_bias)
+        self._index = _empty_index(points.shape[1], self.settings)
+        self._index.add(np.arange(len(points)), points, threads=1)
+        return self
+
+    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
+        """The best `min(n, eligible)` of the items that the graph finds, by their exact score.
+
+        Option: `ef_search`, how many items a search keeps in view and returns.
+        """
+        width = self._width(options)
+        users = self.user_vectors(histories)
+        rows, num_items = np.arange(len(histories)), len(self.items)
+        ranking = self._search(users, n, filters, max(width, n))
+        while len(rows := short_rows(ranking, filters, num_items)):
+            width = 4 * max(width, n)
+            if width >= num_items:
+                exact = BruteForce(self).rank(histories.take(rows), n, filters.take(rows))
+                return replace_rows(ranking, rows, exact)
+            ranking = replace_rows(ranking, rows, self._search(users[rows], n, filters.take(rows), width))
+        return ranking
+
+    def _width(self, options: Mapping[str, Any]) -> int:
+        width = options.get("ef_search", self.settings.ef_search)
+        no_options(self, {name: value for name, value in options.items() if name != "ef_search"})
+        if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
+            raise QueryError(
+                f"ef_search={width!r}: must be a whole number of at least 1; leave it out for the default "
+                f"{self.settings.ef_search}"
+            )
+        return int(width)
+
+    def _search(self, users: NDArray[np.float32], n: int, filters: Filters, width: int) -> Ranking:
+        """Take the `width` nearest of each user out of the graph, and rank them."""
+        width = min(width, len(self.items))
+        self._index.expansion_search = width
+        ones = np.ones(len(users), np.float32)
+        asked = np.column_stack([users, ones, 0 * ones])
+        found = Ragged.from_rows(np.sort(keys) for keys in self._nearest(asked, width))
+        vectors, bias = self.item_vectors, self.item_bias
+        scores = [vectors[row] @ user + bias[row] for row, user in zip(found, users, strict=True)]
+        return top_n_of(found, np.concatenate([np.empty(0, np.float32), *scores]), len(self.items), n, filters)
+
+    def _nearest(self, asked: NDArray[np.float32], width: int) -> list[NDArray[np.int64]]:
+        if not len(asked):
+            return []
+        answer = self._index.search(asked, width, threads=1)
+        keys, counts = np.atleast_2d(answer.keys).astype(np.int64), np.atleast_1d(getattr(answer, "counts", width))
+        return [row[:count] for row, count in zip(keys, counts, strict=True)]
+
+    def _state(self) -> State:
+        state = super()._state()
+        graph = np.frombuffer(self._index.save(), np.uint8)
+        return State(dataclasses.asdict(self.settings), {"graph": graph}, state.weights)
+
+    def _restore(self, state: State) -> None:
+        _require_usearch()
+        self.settings = FFMConfig(**state.settings)
+        super()._restore(State(self.settings.training(), {}, state.weights))
+        self._index = _empty_index(self.config.embedding_dim + 2, self.settings)
+        self._index.load(np.asarray(state.arrays["graph"]).tobytes())
+        if len(self._index) != len(self.items):
+            raise BundleError(
+                f"the {self.name!r} bundle is damaged: its graph has {len(self._index):,} items and its catalogue "
+                f"{len(self.items):,}; save the model again"
+            )
+
+
+def _points(vectors: NDArray[np.float32], bias: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Items as points of equal length, [y_v, b_v, rest], so that the nearest to [x, 1, 0] has the highest score.
+
+    A graph of inner products alone leaves many items with small vectors out of reach.
+    """
+    squares = (vectors**2).sum(axis=1) + bias**2
+    return np.column_stack([vectors, bias, np.sqrt(squares.max() - squares)]).astype(np.float32)
+
+
+def _empty_index(dim: int, settings: FFMConfig) -> Any:
+    from usearch.index import Index
+
+    return Index(
+        ndim=dim,
+        metric="l2sq",
+        dtype="f32",
+        connectivity=settings.connectivity,
+        expansion_add=settings.ef_construction,
+        expansion_search=settings.ef_search,
+    )
+
+
+def _require_usearch() -> None:
+    try:
+        import usearch.index  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("usearch", "ann", "the HNSW graph of ffm-hnsw") from error

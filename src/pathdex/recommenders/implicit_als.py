@@ -1,0 +1,160 @@
+"""Alternating least squares for implicit feedback (Hu, Koren and Volinsky 2008), by the library `implicit`."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from typing_extensions import Self
+
+from pathdex.config import RunOptions, check_fields, parameter
+from pathdex.data.interactions import Interactions
+from pathdex.data.matrix import interaction_matrix
+from pathdex.data.ragged import Ragged
+from pathdex.errors import DataError, MissingExtraError, NotFittedError
+from pathdex.recommenders.base import Recommender, State, no_options
+from pathdex.recommenders.brute_force import BruteForce
+from pathdex.recommenders.listening import listening
+from pathdex.recommenders.popularity import popularity_order
+from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking
+from pathdex.retrieval.widening import replace_rows
+from pathdex.training.callbacks import Callback
+
+
+@dataclass(frozen=True, kw_only=True)
+class ALSConfig:
+    """Hyper-parameters of the factorisation, by the library's names."""
+
+    factors: int = parameter(64, "size of user and item vectors", low=1)
+    regularization: float = parameter(10.0, "L2 regularisation", low=0.0)
+    alpha: float = parameter(10.0, "weight of an interaction against an absent one, which weighs 1", above=0.0)
+    iterations: int = parameter(15, "rounds of solving for the users, then for the items", low=1)
+
+    def __post_init__(self) -> None:
+        check_fields(self, list)
+
+
+class ImplicitALS(Recommender):
+    """The library's `AlternatingLeastSquares` on who has what, repeats counted once (extra `peers`).
+
+    A query's user vector is solved for from its history with the item vectors at hand (`recalculate_user`), so known
+    and new users are treated alike; the whole history counts. The score is the inner product. An empty history gets
+    the most popular items, with score 0. Every field of `ALSConfig` is a keyword.
+    """
+
+    name = "implicit-als"
+
+    def __init__(self, *, seed: int = 0, threads: int | None = None, **parameters: Any) -> None:
+        _require_implicit()
+        self.settings = ALSConfig(**parameters)
+        self.options = RunOptions(seed=seed, threads=threads)
+        self._model: Any = None
+        self._order: NDArray[np.int64] | None = None
+
+    def fit(self, data: Interactions, *, progress: bool | None = None, listener: Callback | None = None) -> Self:
+        """Factorise; `progress` shows a bar (default: where standard error is a terminal)."""
+        if data.num_interactions == 0:
+            raise DataError("data: has no interactions; training needs at least one user with one item")
+        model, iterations = self._untrained(), self.settings.iterations
+        with listening(progress, listener) as heard, _one_blas_thread():
+
+            def tell(iteration: int, seconds: float, loss: float | None) -> None:
+                heard.on_step_end("als", 1, 1, iteration + 1, iterations, {})
+
+            model.fit(_confidence(data.sequences, data.num_items), show_progress=False, callback=tell)
+        self._items = data.items
+        self._adopt(model, popularity_order(data.item_counts()))
+        return self
+
+    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
+        """The best `min(n, eligible)` items of the whole catalogue."""
+        no_options(self, options)
+        ranking = BruteForce(self).rank(histories, n, filters)
+        empty = np.flatnonzero(histories.lengths == 0)
+        zeros = np.zeros(len(self.items), np.float32)
+        popular = fill_in_order(no_ranking(len(empty), n), self.order, zeros, filters.take(empty))
+        return replace_rows(ranking, empty, popular)
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The catalogue, most popular first."""
+        if self._order is None:
+            raise NotFittedError(self)
+        return self._order
+
+    def user_vectors(self, histories: Ragged) -> NDArray[np.float32]:
+        """(query, factor)."""
+        if self._model is None:
+            raise NotFittedError(self)
+        if not len(histories):
+            return np.empty((0, self.settings.factors), np.float32)
+        with _one_blas_thread():
+            vectors = self._model.recalculate_user(np.arange(len(histories)), _confidence(histories, len(self.items)))
+        return np.asarray(vectors, np.float32)
+
+    @property
+    def item_vectors(self) -> NDArray[np.float32]:
+        """(item, factor)."""
+        if self._model is None:
+            raise NotFittedError(self)
+        return np.asarray(self._model.item_factors, np.float32)
+
+    @property
+    def item_bias(self) -> NDArray[np.float32]:
+        """(item,): none."""
+        return np.zeros(len(self.items), np.float32)
+
+    def _untrained(self) -> Any:
+        from implicit.cpu.als import AlternatingLeastSquares
+
+        # Every solution is one row's own, so the number of threads changes nothing.
+        with _one_blas_thread():
+            return AlternatingLeastSquares(
+                **dataclasses.asdict(self.settings),
+                num_threads=self.options.threads or 0,
+                random_state=self.options.seed,
+            )
+
+    def _adopt(self, model: Any, order: NDArray[np.int64]) -> None:
+        self._model, self._order = model, order
+
+    def _state(self) -> State:
+        arrays: dict[str, NDArray[Any]] = {"item_factors": self.item_vectors, "order": self.order}
+        return State(dataclasses.asdict(self.settings), arrays)
+
+    def _restore(self, state: State) -> None:
+        ImplicitALS.__init__(self, **state.settings)
+        model = self._untrained()
+        model.item_factors = np.array(state.arrays["item_factors"])
+        self._adopt(model, np.array(state.arrays["order"]))
+
+
+def _confidence(rows: Ragged, num_items: int) -> sparse.csr_matrix:
+    """(row, item) as the library wants it: the old matrix class."""
+    return sparse.csr_matrix(interaction_matrix(rows, num_items, binary=True))
+
+
+def _one_blas_thread() -> Any:
+    """The library's own threads are slowed down by those of BLAS, and it warns of them."""
+    return _thread_pools().limit(limits=1, user_api="blas")
+
+
+@functools.cache
+def _thread_pools() -> Any:
+    """Found once: looking through the loaded libraries takes longer than a query."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _require_implicit() -> None:
+    try:
+        import implicit.cpu.als  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("implicit", "peers", "implicit-als") from error

@@ -1,0 +1,104 @@
+"""Item-based collaborative filtering: items that the same users have, by cosine similarity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from typing_extensions import Self
+
+from pathdex.data.interactions import Interactions
+from pathdex.data.matrix import interaction_matrix
+from pathdex.data.ragged import Ragged
+from pathdex.errors import ConfigError, NotFittedError
+from pathdex.index.neighbours import nearest_items, rows_of
+from pathdex.kernels.neighbours import Neighbours
+from pathdex.recommenders.base import Recommender, State, no_options
+from pathdex.recommenders.popularity import popularity_order
+from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.ranking import Ranking, fill_in_order, join_rankings, row_blocks, top_n_of
+
+WEIGHTS = ("binary", "count")
+QUERY_BLOCK = 512
+
+
+class ItemCF(Recommender):
+    """Scores an item by the sum of its similarities to the items of the history.
+
+    sim(i, j) = x_i . x_j / (|x_i| |x_j| + shrinkage), where x_i holds item i's weight for every user: 1 for users that
+    have it (`binary`), or how often they have it (`count`; a history's repeats then count as well). Every item keeps
+    its `neighbours` most similar items, equal similarities by rising code. Where the neighbours of a history are fewer
+    than n, the answer is completed in order of popularity with items of score 0; an empty history gets only these.
+    `shrinkage` lowers the similarity of rare items, which few shared users make large; 10 to 50 suits sparse data.
+    """
+
+    name = "item-cf"
+
+    def __init__(self, *, neighbours: int = 500, weights: str = "binary", shrinkage: float = 0.0) -> None:
+        _check_settings(neighbours, weights, shrinkage)
+        self.neighbours = neighbours
+        self.weights = weights
+        self.shrinkage = shrinkage
+        self._similarity: sparse.csr_array | None = None
+        self._order: NDArray[np.int64] | None = None
+
+    def fit(self, data: Interactions) -> Self:
+        self._items = data.items
+        self._order = popularity_order(data.item_counts())
+        self._adopt(nearest_items(self._matrix(data.sequences), self.neighbours, shrinkage=self.shrinkage))
+        return self
+
+    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
+        no_options(self, options)
+        blocks = row_blocks(len(histories), QUERY_BLOCK)
+        return join_rankings([self._rank_block(histories.take(rows), n, filters.take(rows)) for rows in blocks])
+
+    def _rank_block(self, histories: Ragged, n: int, filters: Filters) -> Ranking:
+        if self._similarity is None or self._order is None:
+            raise NotFittedError(self)
+        scores = self._matrix(histories) @ self._similarity
+        found = top_n_of(rows_of(scores), scores.data, len(self.items), n, filters)
+        return fill_in_order(found, self._order, np.zeros(len(self.items), np.float32), filters)
+
+    def _matrix(self, rows: Ragged) -> sparse.csr_array:
+        """(row, item) weights."""
+        return interaction_matrix(rows, len(self.items), binary=self.weights == "binary")
+
+    def _adopt(self, found: Neighbours) -> None:
+        items = len(found.offsets) - 1
+        self._similarity = sparse.csr_array((found.similarities, found.items, found.offsets), shape=(items, items))
+
+    def _state(self) -> State:
+        if self._similarity is None or self._order is None:
+            raise NotFittedError(self)
+        settings = {"neighbours": self.neighbours, "weights": self.weights, "shrinkage": self.shrinkage}
+        neighbours = rows_of(self._similarity)
+        arrays: dict[str, NDArray[Any]] = {
+            "neighbours": neighbours.values,
+            "offsets": neighbours.offsets,
+            "similarities": self._similarity.data,
+            "order": self._order,
+        }
+        return State(settings, arrays)
+
+    def _restore(self, state: State) -> None:
+        self.neighbours = state.settings["neighbours"]
+        self.weights = state.settings["weights"]
+        self.shrinkage = state.settings["shrinkage"]
+        arrays = state.arrays
+        self._adopt(Neighbours(arrays["offsets"], arrays["neighbours"], arrays["similarities"]))
+        self._order = np.array(arrays["order"])
+
+
+def _check_settings(neighbours: int, weights: str, shrinkage: float) -> None:
+    problems = []
+    if isinstance(neighbours, bool) or not isinstance(neighbours, int) or neighbours < 1:
+        problems.append(f"neighbours={neighbours!r}: must be a whole number of at least 1; 500 is the default")
+    if weights not in WEIGHTS:
+        problems.append(f"weights={weights!r}: must be one of {', '.join(WEIGHTS)}")
+    if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < float("inf"):
+        problems.append(f"shrinkage={shrinkage!r}: must be a finite number of at least 0; 0 is plain cosine")
+    if problems:
+        raise ConfigError(problems)

@@ -1,0 +1,153 @@
+"""What training leaves behind, as a bundle stores it and as a query reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from pathdex.config import Config
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.index.postings import Postings
+from pathdex.kernels.neighbours import Neighbours
+from pathdex.recommenders.base import State
+from pathdex.retrieval.retriever import Floats, Retriever
+
+if TYPE_CHECKING:
+    from pathdex.model.network import Network
+    from pathdex.training.trainer import Trainer
+
+SHRINKAGE = 20.0
+"""Lowers the similarity of rare items, which few shared users make large."""
+NEIGHBOURS = ("neighbours.offsets", "neighbours.items", "neighbours.similarities")
+"""What a bundle calls them."""
+
+
+@dataclass(frozen=True)
+class ModelState:
+    """A trained network and the paths of all items."""
+
+    config: Config
+    weights: Mapping[str, NDArray[Any]]
+    """The network's, by name, without the item table."""
+    rows: Floats
+    """The item table: (item, [input vector | output vector | bias])."""
+    paths: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    postings: Postings
+    log_shares: Floats
+    records: list[dict[str, Any]]
+    neighbours: Neighbours | None = None
+
+    @classmethod
+    def by(cls, trainer: Trainer) -> Self:
+        """From a trainer that has come to its end."""
+        from pathdex.model.network import ITEM_ROWS
+
+        config, weights = trainer.config, dict(trainer.network.export())
+        assert config.num_nodes is not None
+        postings = Postings.from_paths(trainer.paths, config.num_nodes, config.depth)
+        rows, shares = weights.pop(ITEM_ROWS), postings.log_shares(trainer.counts)
+        near = learn_neighbours(trainer.data, config.neighbours, trainer.options.threads)
+        return cls(config, weights, rows, trainer.paths, trainer.counts, postings, shares, trainer.records, near)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """From what a bundle holds; arrays stay mapped."""
+        config, arrays = Config.from_dict(state.settings["config"]), state.arrays
+        assert config.num_nodes is not None
+        postings = Postings.from_sorted(
+            arrays["postings.paths"],
+            arrays["postings.offsets"],
+            arrays["postings.items"],
+            len(arrays["counts"]),
+            config.num_nodes,
+            config.depth,
+        )
+        return cls(
+            config,
+            state.weights,
+            arrays["rows"],
+            arrays["paths"],
+            arrays["counts"],
+            postings,
+            arrays["postings.log_shares"],
+            state.settings["records"],
+            Neighbours(*(arrays[name] for name in NEIGHBOURS)) if NEIGHBOURS[0] in arrays else None,
+        )
+
+    def state(self) -> State:
+        """As a bundle holds it. The same training gives the same bundle, however long it took."""
+        records = [{name: value for name, value in one.items() if not name.endswith("seconds")} for one in self.records]
+        return State(
+            settings={"config": self.config.to_dict(), "records": records},
+            arrays={
+                "rows": self.rows,
+                "paths": self.paths,
+                "counts": self.counts,
+                "postings.paths": self.postings.paths,
+                "postings.offsets": self.postings.offsets,
+                "postings.items": self.postings.items,
+                "postings.log_shares": self.log_shares,
+                **({} if self.neighbours is None else dict(zip(NEIGHBOURS, self.neighbours, strict=True))),
+            },
+            weights=dict(self.weights),
+        )
+
+    def network(self) -> Network:
+        """The network as a torch module."""
+        from pathdex.model.network import Network
+
+        network = Network(self.config, len(self.counts))
+        network.restore(self.all_weights())
+        return network.eval()
+
+    def all_weights(self) -> dict[str, NDArray[Any]]:
+        """The network's weights by name, with the item table."""
+        from pathdex.model.network import ITEM_ROWS
+
+        return {**self.weights, ITEM_ROWS: self.rows}
+
+    def retriever(self) -> Retriever:
+        """The compiled retriever."""
+        return Retriever(
+            self.config,
+            self.weights,
+            self.rows,
+            self.postings,
+            self.log_shares,
+            self.paths,
+            self.counts,
+            _TorchEncoder(self),
+            self.neighbours,
+        )
+
+
+def learn_neighbours(data: Interactions, most: int, threads: int | None) -> Neighbours | None:
+    """Each item's `most` nearest neighbours by the users they share; None where there shall be none."""
+    if not most:
+        return None
+    from pathdex.data.matrix import interaction_matrix
+    from pathdex.index.neighbours import nearest_items
+
+    matrix = interaction_matrix(data.sequences, data.num_items, binary=True)
+    return nearest_items(matrix, most, shrinkage=SHRINKAGE, threads=threads)
+
+
+class _TorchEncoder:
+    """Encodes histories by torch. It holds what was learned and not the model, so that a model which is replaced is
+    freed at once, and not when the cycle is found."""
+
+    def __init__(self, learned: ModelState) -> None:
+        self.learned = learned
+        self.network: Network | None = None
+
+    def __call__(self, histories: Ragged) -> Floats:
+        self.network = self.network or self.learned.network()
+        vectors: Floats = self.network.user_vectors(histories).cpu().numpy()
+        return vectors

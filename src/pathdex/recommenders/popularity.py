@@ -1,0 +1,54 @@
+"""The same items for everybody: those that occur most often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.errors import NotFittedError
+from pathdex.recommenders.base import Recommender, State, no_options
+from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking
+
+
+def popularity_order(item_counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    """The catalogue by falling count, equal counts by rising code."""
+    return np.argsort(-item_counts.astype(np.int64), kind="stable")
+
+
+class Popularity(Recommender):
+    """Ranks by how often an item occurs in training; an item's score is that count N_v."""
+
+    name = "popularity"
+
+    def __init__(self) -> None:
+        self._counts: NDArray[np.float32] | None = None
+        self._order: NDArray[np.int64] | None = None
+
+    def fit(self, data: Interactions) -> Self:
+        self._items = data.items
+        self._learn(data.item_counts())
+        return self
+
+    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
+        no_options(self, options)
+        if self._counts is None or self._order is None:
+            raise NotFittedError(self)
+        return fill_in_order(no_ranking(len(histories), n), self._order, self._counts, filters)
+
+    def _learn(self, counts: NDArray[np.integer]) -> None:
+        self._order = popularity_order(counts)
+        self._counts = counts.astype(np.float32)
+
+    def _state(self) -> State:
+        if self._counts is None:
+            raise NotFittedError(self)
+        return State(arrays={"counts": self._counts.astype(np.int64)})
+
+    def _restore(self, state: State) -> None:
+        self._learn(np.array(state.arrays["counts"]))

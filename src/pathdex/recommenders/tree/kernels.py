@@ -1,0 +1,247 @@
+"""The node model's score and its gradient as compiled loops, node by node.
+
+Tensors of (user, node, hidden) are never built: what a user and a node bring to the score is computed once for each,
+and where they meet a few hundred numbers stay in the nearest cache. `NodeModel.forward` is the same in tensors.
+"""
+
+# mypy: disallow-untyped-decorators=False
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numba import njit, prange
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pathdex.kernels.arithmetic import LOG2_E, POWER, Floats
+from pathdex.kernels.prefetch import prefetch_row
+from pathdex.recommenders.tree.node_model import NodeModel, User
+
+NOTHING, ONE = np.float32(0.0), np.float32(1.0)
+
+
+class NodeInputs(NamedTuple):
+    """All that scores depend on; also their gradient."""
+
+    keys: Floats
+    windows: Floats
+    values: Floats
+    vector: Floats
+    hidden: Floats
+    recency: Floats
+    out: Floats
+    """(hidden,)."""
+    table: Floats
+    """(row, dim + 1): node vectors and, last, their biases."""
+    nodes: Floats
+    """(row, hidden): the nodes' part of the hidden units."""
+
+
+def node_logits(model: NodeModel, user: User, table: Tensor, codes: NDArray[np.int64]) -> Floats:
+    """Logits (user, node) for codes (user, node) into a table of rows."""
+    logits = np.empty(codes.shape, np.float32)
+    _score(_meeting(*_tensors(model, user, table)), user.reached.numpy(), codes, logits)
+    return logits
+
+
+def node_loss(
+    model: NodeModel,
+    user: User,
+    table: Tensor,
+    codes: NDArray[np.int64],
+    labels: Floats,
+    weights: Floats,
+    offsets: Floats,
+) -> Tensor:
+    """The weighted sum of the binary cross-entropies of the labels (user, node), `offsets` added to the logits."""
+    apply: Callable[..., Tensor] = _Loss.apply
+    return apply(user.reached.numpy(), codes, labels, weights, offsets, *_tensors(model, user, table))
+
+
+def _tensors(model: NodeModel, user: User, table: Tensor) -> tuple[Tensor, ...]:
+    return (*user[:5], model.recency, model.out.weight, table, model.node_part.weight)
+
+
+def _meeting(*tensors: Tensor) -> NodeInputs:
+    *parts, out, table, weight = (tensor.detach().contiguous() for tensor in tensors)
+    nodes = table[:, :-1] @ weight.T
+    return NodeInputs(*(tensor.numpy() for tensor in (*parts, out[0], table, nodes)))
+
+
+class _Loss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        context: Any,
+        reached: NDArray[np.int64],
+        codes: NDArray[np.int64],
+        labels: Floats,
+        weights: Floats,
+        offsets: Floats,
+        *tensors: Tensor,
+    ) -> Tensor:
+        meeting = _meeting(*tensors)
+        gradient = NodeInputs(*(np.zeros_like(array) for array in meeting))
+        loss = _descend(meeting, reached, codes, labels, weights, offsets, gradient)
+        *parts, to_out, to_table, to_nodes = (torch.from_numpy(array) for array in gradient)
+        table, weight = tensors[-2:]
+        to_table[:, :-1] += to_nodes @ weight
+        context.save_for_backward(*parts, to_out[None], to_table, to_nodes.T @ table[:, :-1])
+        return torch.tensor(loss, dtype=torch.float32)
+
+    @staticmethod
+    def backward(context: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        return None, None, None, None, None, *(gradient.mul_(upstream) for gradient in context.saved_tensors)
+
+
+@njit(cache=True, nogil=True, fastmath=True, inline="always")
+def _power(x: np.float32) -> np.float32:
+    """exp(x) as in `exponentiate`, for one number."""
+    y = min(max(x * LOG2_E, np.float32(-126.0)), np.float32(126.0))
+    whole = np.floor(y)
+    f = y - whole
+    poly = POWER[0] * f + POWER[1]
+    poly = (poly * f + POWER[2]) * f + POWER[3]
+    poly = (poly * f + POWER[4]) * f + POWER[5]
+    result: np.float32 = poly * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return result
+
+
+@njit(cache=True, nogil=True, fastmath=True, inline="always")
+def _meet(
+    meeting: NodeInputs, user: int, count: int, node: int, attention: Floats, likeness: Floats, units: Floats
+) -> np.float32:
+    """The logit; leaves the attention, each window's product with the node, and the hidden units before relu."""
+    keys, windows, values, vector, hidden, recency, out, table, nodes = meeting
+    dim, top = vector.shape[1], np.float32(-np.inf)
+    for w in range(count):
+        first, second = NOTHING, NOTHING
+        for d in range(dim):
+            first += table[node, d] * keys[user, w, d]
+            second += table[node, d] * windows[user, w, d]
+        attention[w], likeness[w] = first + recency[w], second
+        top = max(top, attention[w])
+    total = NOTHING
+    for w in range(count):
+        attention[w] = _power(attention[w] - top)
+        total += attention[w]
+    logit: np.float32 = table[node, dim]
+    for w in range(count):
+        attention[w] /= total
+        logit += attention[w] * likeness[w]
+    for d in range(dim):
+        logit += table[node, d] * vector[user, d]
+    for h in range(len(units)):
+        units[h] = nodes[node, h] + hidden[user, h]
+    for w in range(count):
+        share = attention[w]
+        for h in range(len(units)):
+            units[h] += share * values[user, w, h]
+    for h in range(len(units)):
+        logit += max(units[h], NOTHING) * out[h]
+    return logit
+
+
+@njit(cache=True, nogil=True, fastmath=True, parallel=True)
+def _score(meeting: NodeInputs, count: NDArray[np.int64], codes: NDArray[np.int64], logits: Floats) -> None:
+    for user in prange(len(codes)):
+        attention, likeness = np.empty((2, meeting.keys.shape[1]), np.float32)
+        units = np.empty(len(meeting.out), np.float32)
+        for place in range(codes.shape[1]):
+            logits[user, place] = _meet(meeting, user, count[user], codes[user, place], attention, likeness, units)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _descend(
+    meeting: NodeInputs,
+    count: NDArray[np.int64],
+    codes: NDArray[np.int64],
+    labels: Floats,
+    weights: Floats,
+    offsets: Floats,
+    gradient: NodeInputs,
+) -> float:
+    """The loss; adds its gradient.
+
+    The score is spelt out again, as a call to `_meet` for every node costs an eighth of the time.
+    No inner loop writes to more than one array: LLVM vectorises only loops where few arrays might overlap.
+    """
+    keys, windows, values, vector, hidden, recency, out, table, nodes = meeting
+    to_keys, to_windows, to_values, to_vector, to_hidden, to_recency, to_out, to_table, to_nodes = gradient
+    dim, width = vector.shape[1], len(out)
+    attention, likeness, slope = np.empty((3, keys.shape[1]), np.float32)
+    units = np.empty(width, np.float32)
+    loss = 0.0
+    for user in range(len(codes)):
+        for place in range(codes.shape[1]):
+            weight, label, node = weights[user, place], labels[user, place], codes[user, place]
+            if place + 1 < codes.shape[1]:
+                ahead = codes[user, place + 1]
+                for rows in (table, nodes, to_table, to_nodes):
+                    prefetch_row(rows, ahead)  # type: ignore[call-arg]
+            if weight == NOTHING:
+                continue
+            top = np.float32(-np.inf)
+            for w in range(count[user]):
+                first, second = NOTHING, NOTHING
+                for d in range(dim):
+                    first += table[node, d] * keys[user, w, d]
+                    second += table[node, d] * windows[user, w, d]
+                attention[w], likeness[w] = first + recency[w], second
+                top = max(top, attention[w])
+            total = NOTHING
+            for w in range(count[user]):
+                attention[w] = _power(attention[w] - top)
+                total += attention[w]
+            logit = table[node, dim] + offsets[user, place]
+            for w in range(count[user]):
+                attention[w] /= total
+                logit += attention[w] * likeness[w]
+            for d in range(dim):
+                logit += table[node, d] * vector[user, d]
+            for h in range(width):
+                units[h] = nodes[node, h] + hidden[user, h]
+            for w in range(count[user]):
+                share = attention[w]
+                for h in range(width):
+                    units[h] += share * values[user, w, h]
+            for h in range(width):
+                logit += max(units[h], NOTHING) * out[h]
+
+            small = _power(-abs(logit))
+            loss += weight * (max(logit, NOTHING) - logit * label + np.log(ONE + small))
+            error = weight * ((ONE if logit >= NOTHING else small) / (ONE + small) - label)
+            for h in range(width):
+                to_out[h] += error * max(units[h], NOTHING)
+            for h in range(width):
+                units[h] = error * out[h] if units[h] > NOTHING else NOTHING
+            for h in range(width):
+                to_nodes[node, h] += units[h]
+            for h in range(width):
+                to_hidden[user, h] += units[h]
+            mean = NOTHING
+            for w in range(count[user]):
+                share, total = attention[w], NOTHING
+                for h in range(width):
+                    total += values[user, w, h] * units[h]
+                for h in range(width):
+                    to_values[user, w, h] += share * units[h]
+                slope[w] = total + error * likeness[w]
+                mean += share * slope[w]
+            to_table[node, dim] += error
+            for d in range(dim):
+                to_table[node, d] += error * vector[user, d]
+            for d in range(dim):
+                to_vector[user, d] += error * table[node, d]
+            for w in range(count[user]):
+                change, share = attention[w] * (slope[w] - mean), error * attention[w]
+                to_recency[w] += change
+                for d in range(dim):
+                    to_table[node, d] += change * keys[user, w, d] + share * windows[user, w, d]
+                for d in range(dim):
+                    to_keys[user, w, d] += change * table[node, d]
+                for d in range(dim):
+                    to_windows[user, w, d] += share * table[node, d]
+    return loss

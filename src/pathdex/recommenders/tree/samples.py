@@ -1,0 +1,127 @@
+"""Which nodes a step trains on: drawn from a level (TDM), or reached by a beam of the model itself (OTM)."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pathdex.data.ragged import Ragged
+from pathdex.recommenders.tree.network import Histories, TreeNetwork
+from pathdex.recommenders.tree.step import NodeSamples
+from pathdex.recommenders.tree.tree import NO_ITEM, Tree
+from pathdex.training.windows import Batch
+
+
+def draw_levels(first: int, depth: int, count: int, random: np.random.Generator) -> list[int]:
+    """The leaves and `count` levels above them."""
+    above = np.arange(first, depth)
+    chosen = random.choice(above, min(count, len(above)), replace=False)
+    return [*sorted(chosen.tolist()), depth]
+
+
+def sampled_lesson(
+    tree: Tree, level: int, targets: NDArray[np.int64], negatives: int, random: np.random.Generator
+) -> NodeSamples:
+    """TDM's layer-wise sampling: the target's ancestor against nodes drawn evenly from the rest of its level."""
+    own = tree.ancestors(level)[targets][:, None]
+    others = random.integers(0, max(tree.size(level) - 1, 1), (len(targets), negatives))
+    others += others >= own
+    nodes = np.concatenate([own, others], axis=1)
+    labels = np.zeros(nodes.shape, np.float32)
+    labels[:, 0] = 1
+    if tree.size(level) == 1:
+        return NodeSamples(level, own, labels[:, :1])
+    return NodeSamples(level, nodes, labels)
+
+
+def following_items(sequences: Ragged, position: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The items from each position on, (position, count); `NO_ITEM` past the end of the sequence."""
+    ends = sequences.offsets[np.searchsorted(sequences.offsets, position, side="right")]
+    places = position[:, None] + np.arange(count)
+    items = sequences.values.take(places, mode="clip").astype(np.int64)
+    return np.where(places < ends[:, None], items, NO_ITEM)
+
+
+@torch.no_grad()
+def beam_lessons(
+    network: TreeNetwork,
+    batch: Batch,
+    targets: NDArray[np.int64],
+    levels: list[int],
+    width: int,
+    negatives: int,
+    random: np.random.Generator,
+) -> list[NodeSamples]:
+    """OTM's beam-aware lessons (Zhuo et al. 2020): the nodes that a beam scores, with Bayes-optimal pseudo-targets.
+
+    A leaf's target is 1 for the items taken, `targets` (sample, item). An inner node's is that of the child which the
+    model likes best, so it is 1 only where following the best children leads to such an item.
+
+    Differs from the paper: nodes with a target of 1 learn where the beam has lost them too, and so do `negatives` nodes
+    drawn as for TDM, since a query's beam may be wider than that of training. Drawn negatives alone teach the model
+    log(p / q), q being how often a node is one. In the beam it is one each time, so the loss adds the logarithm of q's
+    ratio to the logits there: scores inside and outside the beam stay comparable, and go on where TDM's end.
+    """
+    network.model.eval()
+    tree = network.tree
+    histories = Histories(network, batch.inputs, batch.window, batch.time)
+    held = pseudo_targets(network, histories, targets)
+    lessons = []
+    samples = len(targets)
+    nodes = np.broadcast_to(np.arange(tree.size(network.first_level)), (samples, tree.size(network.first_level)))
+    for level in range(network.first_level, tree.depth + 1):
+        if level in levels:
+            wanted = np.where(held[level] > 0, _ancestors(tree, level, targets), NO_ITEM)
+            drawn = random.integers(0, tree.size(level), (samples, negatives))
+            together = np.concatenate([wanted, drawn, nodes], axis=1)
+            counted = _first_or_foreign(together, wanted.shape[1]) & (together != NO_ITEM)
+            labels = np.zeros(together.shape, np.float32)
+            labels[:, : wanted.shape[1]] = 1
+            # A node is drawn `drawn_rate` times on average; in the beam it is a negative once more.
+            drawn_rate = negatives / tree.size(level)
+            reached = _among(together, nodes, tree.size(level))
+            offsets = np.where(reached, np.log(drawn_rate / (1 + drawn_rate)), 0.0).astype(np.float32)
+            lessons.append(NodeSamples(level, np.maximum(together, 0), labels, counted.astype(np.float32), offsets))
+        if level < tree.depth:
+            scores = histories.logits(level, nodes)
+            kept = np.argpartition(-scores, min(width, nodes.shape[1]) - 1, axis=1)[:, :width]
+            nodes = tree.children(level, np.take_along_axis(nodes, kept, axis=1))
+    return lessons
+
+
+def pseudo_targets(
+    network: TreeNetwork, histories: Histories, targets: NDArray[np.int64]
+) -> dict[int, NDArray[np.float32]]:
+    """By level, the pseudo-target of each target's ancestor (sample, target): 1 where the best children lead from it to
+    one of the sample's targets."""
+    tree = network.tree
+    held = {tree.depth: (targets != NO_ITEM).astype(np.float32)}
+    for level in range(tree.depth, network.first_level, -1):
+        own = _ancestors(tree, level, targets)
+        beside = np.where(own == NO_ITEM, NO_ITEM, tree.siblings(level, own))
+        scores = histories.logits(level, np.concatenate([own, beside], axis=1))
+        own_scores, beside_scores = np.split(scores, 2, axis=1)
+        held_beside = ((beside[:, :, None] == own[:, None]) * held[level][:, None]).max(axis=2)
+        held[level - 1] = np.where(own_scores >= beside_scores, held[level], held_beside)
+    return held
+
+
+def _ancestors(tree: Tree, level: int, items: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.where(items == NO_ITEM, NO_ITEM, tree.ancestors(level)[items])
+
+
+def _among(nodes: NDArray[np.int64], reached: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    """Which of the nodes (sample, node) of a level of that size the beam has reached."""
+    rows = np.arange(len(nodes))[:, None] * (size + 1) + 1  # `NO_ITEM` stays inside its row.
+    found: NDArray[np.bool_] = np.isin(rows + nodes, rows + reached)
+    return found
+
+
+def _first_or_foreign(nodes: NDArray[np.int64], own: int) -> NDArray[np.bool_]:
+    """Which of (sample, node) count: of the first `own` columns those that stand there for the first time, of the
+    others those that are not among the first."""
+    earlier = np.tri(nodes.shape[1], own, -1, dtype=bool)
+    same = nodes[:, :, None] == nodes[:, None, :own]
+    counted: NDArray[np.bool_] = ~(same & earlier).any(axis=2)
+    return counted

@@ -1,0 +1,83 @@
+"""Beam search down the tree: on each level the best nodes are kept, and only their children are looked at."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pathdex.data.ragged import Ragged
+from pathdex.model.network import pad_histories
+from pathdex.recommenders.tree.network import Histories, TreeNetwork
+from pathdex.recommenders.tree.tree import NO_ITEM, Tree
+from pathdex.retrieval.filters import Filters
+from pathdex.retrieval.ranking import Ranking, top_n_of
+from pathdex.retrieval.widening import replace_rows, short_rows
+
+
+class Leaves(NamedTuple):
+    """What a search found."""
+
+    items: NDArray[np.int64]
+    """(query, leaf), `NO_ITEM` where there is none."""
+    scores: NDArray[np.float32]
+    """(query, leaf), -inf beside `NO_ITEM`."""
+
+
+def search(network: TreeNetwork, histories: Ragged, n: int, filters: Filters, beam: int) -> Ranking:
+    """The best n eligible leaves of those under a beam.
+
+    Filters are applied to what the beam finds. Where that leaves too few items, the beam goes down anew with no
+    narrower width than n and only over nodes with an eligible item under them, which cannot miss any: either all such
+    nodes of a level are kept, or at least n of them.
+    """
+    num_items = network.tree.num_items
+    ranking = _ranked(beam_search(network, histories, beam), num_items, n, filters)
+    rows = short_rows(ranking, filters, num_items)
+    if not len(rows):
+        return ranking
+    kept = filters.take(rows)
+    eligible = np.stack([kept.eligible(row, num_items) for row in range(len(rows))])
+    found = beam_search(network, histories.take(rows), max(beam, n), eligible)
+    return replace_rows(ranking, rows, _ranked(found, num_items, n, kept))
+
+
+@torch.no_grad()
+def beam_search(
+    network: TreeNetwork, histories: Ragged, beam: int, eligible: NDArray[np.bool_] | None = None
+) -> Leaves:
+    """The leaves under the best `beam` nodes of the level above, found level by level from the first that is scored.
+
+    With `eligible` (query, item), nodes without an eligible item under them are passed by.
+    """
+    network.model.eval()
+    tree, length = network.tree, network.settings.history_length
+    items, last = pad_histories(histories.last(length), length)
+    asked = Histories(network, items, np.arange(len(items)), last)
+    first = network.first_level
+    nodes = np.broadcast_to(np.arange(tree.size(first)), (len(items), tree.size(first)))
+    for level in range(first, tree.depth):
+        scores = asked.logits(level, nodes)
+        if eligible is not None:
+            scores[~_open(tree, level, nodes, eligible)] = -np.inf
+        kept = np.sort(np.argsort(-scores, axis=1, kind="stable")[:, :beam], axis=1)
+        nodes = tree.children(level, np.take_along_axis(nodes, kept, axis=1))
+    if eligible is not None:
+        there = np.take_along_axis(eligible, np.maximum(nodes, 0), axis=1)
+        nodes = np.where(there, nodes, NO_ITEM)
+    return Leaves(nodes, asked.logits(tree.depth, nodes))
+
+
+def _open(tree: Tree, level: int, nodes: NDArray[np.int64], eligible: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether there is an eligible item under each node (query, node)."""
+    under = np.logical_or.reduceat(eligible[:, tree.order], tree.starts(level)[:-1], axis=1)
+    return np.take_along_axis(under, nodes, axis=1)
+
+
+def _ranked(found: Leaves, num_items: int, n: int, filters: Filters) -> Ranking:
+    there = found.items != NO_ITEM
+    offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
+    candidates = Ragged(found.items[there].astype(np.int32), offsets)
+    return top_n_of(candidates, found.scores[there], num_items, n, filters)

@@ -1,0 +1,1 @@
+"""Files on disk: one atomic writer, array folders, bundles, checkpoints."""

@@ -1,0 +1,48 @@
+"""The same parts in HTML and in Markdown."""
+
+from __future__ import annotations
+
+from pathdex.experiments.report.document import Document, Figure, Points, Section, Table, Text, to_html, to_markdown
+
+DRAWING = '<?xml version="1.0"?><svg width="1"><g id="a"/><use href="#a"/><path clip-path="url(#a)"/></svg>'
+DOCUMENT = Document(
+    "A <b> & c",
+    "with `code`",
+    [
+        Section(
+            "Part one, and more",
+            [
+                Text("**Bold** and 1 < 2."),
+                Points(["first", "second `x`"]),
+                Table("Sizes", ["name", "size"], [["a|b", "1"], ["c", "2"]], strong=[1]),
+                Figure("plot", DRAWING, 'It says "so"'),
+            ],
+        )
+    ],
+)
+
+
+def test_markdown() -> None:
+    assert to_markdown(DOCUMENT, "figures") == (
+        "# A <b> & c\n\nwith `code`\n\n## Part one, and more\n\n**Bold** and 1 < 2.\n\n- first\n- second `x`\n\n"
+        "*Sizes*\n\n| name | size |\n| --- | ---: |\n| a\\|b | 1 |\n| **c** | **2** |\n\n"
+        '![It says "so"](figures/plot.svg)\n\n*It says "so"*\n'
+    )
+
+
+def test_html_is_escaped_and_linked() -> None:
+    page = to_html(DOCUMENT)
+    assert "<title>A &lt;b&gt; &amp; c</title>" in page
+    assert '<a href="#part-one-and-more">Part one, and more</a>' in page
+    assert '<section id="part-one-and-more">' in page
+    assert "<p><strong>Bold</strong> and 1 &lt; 2.</p>" in page
+    assert "<li>second <code>x</code></li>" in page
+    assert '<tr class=strong><td class="word">c</td><td>2</td></tr>' in page
+
+
+def test_a_drawing_has_names_of_its_own_inside_the_page() -> None:
+    """Two drawings with the same names would else share their parts."""
+    page = to_html(DOCUMENT)
+    assert '<g id="plot-a"/><use href="#plot-a"/><path clip-path="url(#plot-a)"/>' in page
+    assert 'role="img" aria-label="It says &quot;so&quot;"' in page
+    assert "<?xml" not in page

@@ -1,0 +1,78 @@
+"""Data, splits and models of a request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pathdex.errors import DataError
+from pathdex.experiments.context import Context, checksum
+from pathdex.experiments.presets import Budget
+from pathdex.experiments.report_request import Asked, Request, check_asked
+from pathdex.experiments.steps import Store, Unwatched
+from pathdex.recommenders.brute_force import BruteForce
+
+
+def workshop(asked: Asked, folder: Path) -> Context:
+    return Context(check_asked(asked), Store(folder), Unwatched())
+
+
+def test_a_seed_draws_the_users_and_gives_them_again(asked: Asked, tmp_path: Path) -> None:
+    one = workshop(asked, tmp_path)
+    first, other = one.split(0), one.split(1)
+    users = [split.test.users.ids(range(12)) for split in (first, other, one.split(0))]
+    assert users[0] == users[2] != users[1]
+    assert (len(first.valid), len(first.test)) == (8, 12)
+
+
+def test_a_quick_look_takes_few_users(asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Request, "effort", Budget(most_held_out=3, most_users=50))
+    split = workshop(asked, tmp_path).split(0)
+    assert (len(split.valid), len(split.test), split.train.num_users) == (3, 3, 44)
+    last = workshop(replace(asked, split={"kind": "leave-last"}), tmp_path).split(0)
+    assert (len(last.valid), len(last.test), last.train.num_users) == (3, 3, 50)
+
+
+def test_users_to_ask_are_needed(asked: Asked, tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"^split='users': leaves 8 validation and 0 test users, and both are asked; ho"
+    ):
+        workshop(replace(asked, split={"valid_users": 8, "test_users": 0}), tmp_path).split(0)
+    untuned = replace(asked, split={"valid_users": 0, "test_users": 5}, quick=False)
+    assert len(workshop(replace(untuned, tune=False), tmp_path).split(0).test) == 5
+    with pytest.raises(DataError, match=r"leaves 0 validation and 5 test users"):
+        workshop(untuned, tmp_path).split(0)
+
+
+def test_a_model_is_kept_and_opened_again(asked: Asked, tmp_path: Path) -> None:
+    one = workshop(replace(asked, methods=["item-cf"], parameters={}), tmp_path)
+    model, fitted = one.fit("item-cf", {"neighbours": 7}, 0)
+    one.keep("item-cf", 0, model)
+    assert one.model("item-cf", 0)._state().settings["neighbours"] == 7
+    assert fitted["fit_seconds"] > 0
+    assert [file.name for file in (tmp_path / "models").iterdir()] == ["item-cf-seed0"]
+
+
+def test_brute_force_searches_the_vectors_of_deep_retrieval(asked: Asked, tmp_path: Path) -> None:
+    one = workshop(asked, tmp_path)
+    model, fitted = one.fit("deep-retrieval", asked.parameters["deep-retrieval"], 0)
+    one.keep("deep-retrieval", 0, model)
+    brute, _ = one.fit("brute-force", {}, 0)
+    one.keep("brute-force", 0, brute)
+    assert isinstance(brute, BruteForce)
+    assert [file.name for file in (tmp_path / "models").iterdir()] == ["deep-retrieval-seed0"]
+    assert (brute.model.item_vectors == model.item_vectors).all()  # type: ignore[attr-defined]
+    assert [record["phase"] for record in fitted["records"]] == ["encoder"] * 2 + ["structure"] * 5
+
+
+def test_the_checksum_of_a_folder_is_that_of_its_files(tmp_path: Path) -> None:
+    for name, text in (("a", "1"), ("b/c", "2")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    before = checksum(tmp_path)
+    assert before == checksum(tmp_path)
+    (tmp_path / "b" / "c").write_text("3")
+    assert checksum(tmp_path) != before
+    assert checksum(tmp_path / "a") == "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"

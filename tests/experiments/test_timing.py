@@ -1,0 +1,74 @@
+"""Who is asked how often and in which order. No time is asserted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import torch
+
+from pathdex.config import RunOptions
+from pathdex.data import Ragged
+from pathdex.experiments.timing import BATCH, WARM_CALLS, Timing, limit_threads, one_thread, time_methods
+from pathdex.recommenders.brute_force import BruteForce
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.ranking import Ranking
+from tests.evaluation.fakes import Countdown
+
+
+class Noting(Countdown):
+    def __init__(self, name: str, notes: list[tuple[str, int, bool]]) -> None:
+        super().__init__()
+        self.label, self.notes = name, notes
+
+    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
+        self.notes.append((self.label, len(histories), filters.exclude is not None))
+        return super().rank(histories, n, filters)
+
+
+def test_methods_take_turns_and_the_order_turns_round() -> None:
+    notes: list[tuple[str, int, bool]] = []
+    histories = Ragged.from_rows([[0], [1], [2], [3], [4]])
+    heard: list[tuple[int, int]] = []
+    timings = time_methods(
+        [(Noting("a", notes), {}), (Noting("b", notes), {})],
+        histories,
+        2,
+        rounds=3,
+        advanced=lambda done, total: heard.append((done, total)),
+    )
+    warm = 2 * (WARM_CALLS + 1)
+    rounds = [notes[warm + 6 * place : warm + 6 * (place + 1)] for place in range(6)]
+    assert [part[0][0] for part in rounds] == ["a", "b", "b", "a", "a", "b"]
+    assert all([size for _, size, _ in part] == [1, 1, 1, 1, 1, BATCH] for part in rounds)
+    assert len(notes) == warm + 36
+    assert all(removed for _, _, removed in notes)
+    assert [len(one.one) for one in timings] == [3, 3]
+    assert heard[-1] == (6, 6)
+
+
+def test_the_figures_of_a_timing() -> None:
+    assert Timing((3.0, 1.0, 2.0), (0.5,)).to_dict() == {
+        "seconds_per_query": 2.0,
+        "seconds_per_query_low": 1.0,
+        "seconds_per_query_high": 3.0,
+        "seconds_per_query_in_batches": 0.5,
+        "seconds_per_query_in_batches_low": 0.5,
+        "seconds_per_query_in_batches_high": 0.5,
+    }
+
+
+def test_one_thread_inside_and_as_many_as_before_outside() -> None:
+    before = torch.get_num_threads(), numba.get_num_threads()
+    with one_thread():
+        assert (torch.get_num_threads(), numba.get_num_threads()) == (1, 1)
+    assert (torch.get_num_threads(), numba.get_num_threads()) == before
+
+
+def test_models_that_make_threads_are_told_as_well() -> None:
+    model = DeepRetrieval(seed=4, threads=7)
+    brute = BruteForce()
+    brute._model = model
+    limit_threads(brute)
+    assert model.options == RunOptions(seed=4, threads=1)

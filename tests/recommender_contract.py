@@ -1,0 +1,219 @@
+"""The contract of every recommender, as tests that each estimator's own test class inherits.
+
+    class TestContract(RecommenderContract):
+        def make(self) -> Recommender: ...
+
+The data has four groups of eight items, and every user stays within one group, so whoever has seen two items of a group
+should be shown the other six.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pathdex
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import Id, Vocabulary
+from pathdex.errors import BundleError, NotFittedError, QueryError, StorageError
+from pathdex.recommenders.base import Recommender, ScoredItem
+from pathdex.retrieval.filters import Filters
+from pathdex.storage.bundle import Bundle, write_bundle
+
+GROUPS, GROUP_SIZE, USERS = 4, 8, 160
+NUM_ITEMS = GROUPS * GROUP_SIZE
+TEXT_IDS = [f"item {code}" for code in range(NUM_ITEMS)]
+INTEGER_IDS = [1000 + 3 * code for code in range(NUM_ITEMS)]
+HISTORIES: list[list[Id]] = [[TEXT_IDS[0], TEXT_IDS[5]], [], [TEXT_IDS[31]], [TEXT_IDS[9], TEXT_IDS[9], TEXT_IDS[12]]]
+
+
+def grouped_data(ids: list[Any]) -> Interactions:
+    random = np.random.default_rng(0)
+    rows = [random.integers(0, GROUP_SIZE, 12) + GROUP_SIZE * (user % GROUPS) for user in range(USERS)]
+    items = Vocabulary(np.array(ids) if isinstance(ids[0], int) else ids)
+    return Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(USERS)), items)
+
+
+def ids_of(answer: list[ScoredItem]) -> list[Id]:
+    return [item for item, _ in answer]
+
+
+def same_answers(first: list[list[ScoredItem]], second: list[list[ScoredItem]]) -> bool:
+    return all(
+        ids_of(one) == ids_of(other)
+        and np.allclose([score for _, score in one], [score for _, score in other], rtol=1e-4, atol=1e-5)
+        for one, other in zip(first, second, strict=True)
+    )
+
+
+queries = st.fixed_dictionaries(
+    {
+        "history": st.lists(st.sampled_from(TEXT_IDS), max_size=6),
+        "n": st.integers(1, NUM_ITEMS + 5),
+        "exclude_seen": st.booleans(),
+        "deny": st.lists(st.sampled_from([*TEXT_IDS, "unknown"]), max_size=NUM_ITEMS),
+        "allow": st.none() | st.lists(st.sampled_from([*TEXT_IDS, "unknown"]), max_size=NUM_ITEMS),
+    }
+)
+# A method of a mixin runs in several classes; that is the point here.
+shared = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+
+
+class QueryContract:
+    """What can be asked of a model, here or over HTTP. Inherit, and give a `model` of `grouped_data(TEXT_IDS)`."""
+
+    personal = True
+    """Whether the history changes the answer."""
+
+    def test_it_finds_the_obvious_answer(self, model: Recommender) -> None:
+        if not self.personal:
+            pytest.skip("the answer does not depend on the history")
+        for group in range(GROUPS):
+            members = TEXT_IDS[GROUP_SIZE * group : GROUP_SIZE * (group + 1)]
+            answer = model.recommend([members[2], members[6]], n=GROUP_SIZE - 2)
+            assert set(ids_of(answer)) == set(members) - {members[2], members[6]}
+
+    @shared
+    @given(query=queries)
+    def test_it_returns_exactly_the_best_eligible_items(self, model: Recommender, query: dict[str, Any]) -> None:
+        eligible = set(TEXT_IDS if query["allow"] is None else query["allow"]) & set(TEXT_IDS)
+        eligible -= set(query["deny"])
+        if query["exclude_seen"]:
+            eligible -= set(query["history"])
+        answer = model.recommend(**query)
+        scores = [score for _, score in answer]
+        assert len(answer) == len(set(ids_of(answer))) == min(query["n"], len(eligible))
+        assert set(ids_of(answer)) <= eligible
+        assert scores == sorted(scores, reverse=True)
+        assert np.isfinite(scores).all()
+
+    @shared
+    @given(histories=st.lists(st.lists(st.sampled_from(TEXT_IDS), max_size=6), max_size=6), n=st.integers(1, NUM_ITEMS))
+    def test_a_batch_equals_one_by_one(self, model: Recommender, histories: list[list[Id]], n: int) -> None:
+        together = model.recommend_batch(histories, n)
+        assert same_answers(together, [model.recommend(history, n) for history in histories])
+
+    def test_recommend_takes_many_histories(self, model: Recommender) -> None:
+        assert same_answers(model.recommend(HISTORIES, 5), model.recommend_batch(HISTORIES, 5))
+
+    def test_the_same_question_has_the_same_answer(self, model: Recommender) -> None:
+        assert model.recommend(HISTORIES, 20) == model.recommend(HISTORIES, 20)
+
+    def test_an_empty_history_has_an_answer(self, model: Recommender) -> None:
+        assert len(model.recommend([], n=7)) == 7
+
+    def test_unknown_ids_are_left_out_with_a_warning(self, model: Recommender) -> None:
+        with pytest.warns(UserWarning, match="2 history items are not in the catalogue and were left out"):
+            answer = model.recommend(["nothing", TEXT_IDS[3], "no one"], n=5)
+        assert answer == model.recommend([TEXT_IDS[3]], n=5)
+
+    def test_a_history_of_unknown_ids_only_is_an_error(self, model: Recommender) -> None:
+        with pytest.raises(
+            QueryError, match=r"history 1 \('nothing'\) has no item that the catalogue of 32 items holds"
+        ):
+            model.recommend([[TEXT_IDS[3]], ["nothing"]])
+
+    @pytest.mark.parametrize("n", [0, -1, 2.5, True, "3"])
+    def test_n_is_a_positive_whole_number(self, model: Recommender, n: Any) -> None:
+        with pytest.raises(QueryError, match=r"n=.*: must be a whole number of at least 1"):
+            model.recommend([TEXT_IDS[3]], n)
+
+    def test_similar_items_leave_out_the_item_itself(self, model: Recommender) -> None:
+        answer = ids_of(model.similar_items(TEXT_IDS[17], n=NUM_ITEMS))
+        assert set(answer) == set(TEXT_IDS) - {TEXT_IDS[17]}
+        if self.personal:
+            assert set(answer[: GROUP_SIZE - 1]) < set(TEXT_IDS[16:24])
+
+    def test_similar_items_of_an_unknown_item_is_an_error(self, model: Recommender) -> None:
+        with pytest.raises(QueryError, match="'nothing'"):
+            model.similar_items("nothing")
+
+
+class RecommenderContract(QueryContract):
+    """Inherit, and say how an unfitted estimator is made."""
+
+    def make(self) -> Recommender:
+        raise NotImplementedError
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def model(cls) -> Recommender:
+        return cls().make().fit(grouped_data(TEXT_IDS))
+
+    def test_it_has_a_name_that_load_knows(self, model: Recommender) -> None:
+        from pathdex.recommenders.registry import ESTIMATORS
+
+        assert ESTIMATORS[model.name].endswith(f":{type(model).__name__}")
+
+    def test_fit_returns_the_estimator(self) -> None:
+        unfitted = self.make()
+        assert unfitted.fit(grouped_data(TEXT_IDS)) is unfitted
+
+    def test_nothing_that_is_passed_in_is_changed(self) -> None:
+        data = grouped_data(TEXT_IDS)
+        model = self.make().fit(data)
+        histories = Ragged.from_rows([[9, 3, 3, 1], [], [2]])
+        filters = Filters(exclude=Ragged.from_rows([[5, 4, 4], [7], []]), allow=[np.arange(20)] * 3)
+        model.rank(histories, 5, filters)
+        assert data.sequences.values.tolist() == grouped_data(TEXT_IDS).sequences.values.tolist()
+        assert data.sequences.offsets.tolist() == grouped_data(TEXT_IDS).sequences.offsets.tolist()
+        assert (histories.values.tolist(), histories.offsets.tolist()) == ([9, 3, 3, 1, 2], [0, 4, 4, 5])
+        assert filters.exclude is not None
+        assert filters.exclude.values.tolist() == [5, 4, 4, 7]
+
+    def test_it_says_that_it_is_not_fitted(self, tmp_path: Path) -> None:
+        unfitted = self.make()
+        rule = rf"{type(unfitted).__name__} is not fitted; call {type(unfitted).__name__}.fit\(data\)"
+        for ask in (
+            lambda: unfitted.items,
+            lambda: unfitted.recommend([TEXT_IDS[0]]),
+            lambda: unfitted.recommend([]),
+            lambda: unfitted.similar_items(TEXT_IDS[0]),
+            lambda: unfitted.rank(Ragged.from_rows([[0]]), 3),
+            lambda: unfitted.save(tmp_path / "bundle"),
+        ):
+            with pytest.raises(NotFittedError, match=rule):
+                ask()
+        assert not list(tmp_path.iterdir())
+
+    def test_the_same_data_gives_the_same_model(self, model: Recommender) -> None:
+        again = self.make().fit(grouped_data(TEXT_IDS))
+        assert again.recommend(HISTORIES, 20) == model.recommend(HISTORIES, 20)
+
+    def test_integer_ids_come_back_as_integers(self, model: Recommender) -> None:
+        numbered = self.make().fit(grouped_data(INTEGER_IDS))
+        answer = ids_of(numbered.recommend([INTEGER_IDS[0], INTEGER_IDS[5]], n=40))
+        assert all(type(one) is int for one in answer)
+        named = ids_of(model.recommend([TEXT_IDS[0], TEXT_IDS[5]], n=40))
+        assert all(type(one) is str for one in named)
+        assert [INTEGER_IDS.index(one) for one in answer] == [TEXT_IDS.index(one) for one in named]
+
+    def test_a_saved_model_answers_the_same(self, model: Recommender, tmp_path: Path) -> None:
+        path = model.save(tmp_path / "bundle")
+        for opened in (type(model).load(path), pathdex.load(path), pathdex.load(tmp_path)):
+            assert type(opened) is type(model)
+            assert opened.history_length == model.history_length
+            assert same_answers(opened.recommend(HISTORIES, 20), model.recommend(HISTORIES, 20))
+
+    def test_an_opened_model_can_be_saved_again(self, model: Recommender, tmp_path: Path) -> None:
+        opened = type(model).load(model.save(tmp_path / "first"))
+        again = type(model).load(opened.save(tmp_path / "second"))
+        assert same_answers(again.recommend(HISTORIES, 20), model.recommend(HISTORIES, 20))
+
+    def test_a_saved_model_is_only_replaced_when_asked(self, model: Recommender, tmp_path: Path) -> None:
+        path = model.save(tmp_path / "bundle")
+        with pytest.raises(StorageError, match="exists; choose another path, remove it, or save with overwrite=True"):
+            model.save(path)
+        model.save(path, overwrite=True)
+        assert same_answers(type(model).load(path).recommend(HISTORIES), model.recommend(HISTORIES))
+
+    def test_the_bundle_of_another_estimator_is_refused(self, tmp_path: Path) -> None:
+        path = write_bundle(tmp_path / "bundle", Bundle("another", {}))
+        with pytest.raises(BundleError, match=r"holds a 'another' model, not .*; open it with pathdex.load"):
+            type(self.make()).load(path)

@@ -1,0 +1,235 @@
+"""The parts of the contract that no estimator changes: ids in, ids out, filters, and bundles that lack something."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from pathdex.data.attributes import Attributes
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import Vocabulary
+from pathdex.errors import BundleError, QueryError
+from pathdex.recommenders.base import Query, Recommender, ScoredItem, State
+from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.ranking import Ranking
+from pathdex.storage.array_folder import MANIFEST
+
+
+class Recorder(Recommender):
+    """Answers with the first eligible codes, and keeps what it was asked."""
+
+    name = "recorder"
+
+    def __init__(self, ids: Any = None) -> None:
+        self.marks = np.arange(3)
+        self.asked: list[tuple[list[list[int]], int, Filters, dict[str, Any]]] = []
+        if ids is not None:
+            self._items = Vocabulary(ids)
+
+    def fit(self, data: Interactions) -> Recorder:
+        self._items = data.items
+        return self
+
+    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
+        self.asked.append(([row.tolist() for row in histories], n, filters, options))
+        items = np.full((len(histories), n), -1)
+        scores = np.full((len(histories), n), -np.inf, np.float32)
+        for query in range(len(histories)):
+            found = np.flatnonzero(filters.eligible(query, len(self.items)))[:n]
+            items[query, : len(found)] = found
+            scores[query, : len(found)] = -found
+        return Ranking(items, scores, np.zeros(len(histories), np.int64))
+
+    def _state(self) -> State:
+        return State({"greeting": "hello"}, {"marks": self.marks})
+
+    def _restore(self, state: State) -> None:
+        self.asked = []
+        self.greeting = state.settings["greeting"]
+        self.marks = state.arrays["marks"]
+
+
+@pytest.fixture
+def model() -> Recorder:
+    return Recorder(["a", "b", "c", "d", "e"])
+
+
+def excluded(model: Recorder) -> list[list[int]] | None:
+    exclude = model.asked[-1][2].exclude
+    return None if exclude is None else [sorted(set(row.tolist())) for row in exclude]
+
+
+def test_answers_are_pairs_of_id_and_score(model: Recorder) -> None:
+    answer = model.recommend(["a"], n=2)
+    assert answer == [ScoredItem("b", -1.0), ScoredItem("c", -2.0)]
+    assert answer[0].id == "b"
+    assert answer[0].score == -1.0
+
+
+def test_answers_end_where_eligible_items_end(model: Recorder) -> None:
+    assert [item for item, _ in model.recommend(["a"], n=9)] == ["b", "c", "d", "e"]
+
+
+def test_seen_and_denied_items_are_excluded_together(model: Recorder) -> None:
+    model.recommend([["b", "b"], ["a", "d"]], deny=["d", "unknown"])
+    assert excluded(model) == [[1, 3], [0, 3]]
+
+
+def test_seen_items_may_stay(model: Recorder) -> None:
+    model.recommend([["b"], ["a"]], exclude_seen=False)
+    assert excluded(model) is None
+    model.recommend([["b"], ["a"]], exclude_seen=False, deny=["c"])
+    assert excluded(model) == [[2], [2]]
+
+
+def test_allow_is_sorted_and_distinct(model: Recorder) -> None:
+    model.recommend(["a"], allow=["e", "b", "e", "unknown"])
+    allow = model.asked[-1][2].allow
+    assert allow is not None
+    assert [None if one is None else one.tolist() for one in allow] == [[1, 4]]
+
+
+def test_a_query_brings_its_own_filters(model: Recorder) -> None:
+    model.recommend_batch([["a"], Query(["b"], exclude_seen=False, deny=["c"], allow=["d", "b"])], deny=["e"])
+    assert excluded(model) == [[0, 4], [2]]
+    allow = model.asked[-1][2].allow
+    assert allow is not None
+    assert [None if one is None else one.tolist() for one in allow] == [None, [1, 3]]
+
+
+def test_deny_may_be_an_iterator(model: Recorder) -> None:
+    model.recommend_batch([["a"], ["b"]], deny=iter(["e"]), allow=iter(["c"]))
+    assert excluded(model) == [[0, 4], [1, 4]]
+
+
+def test_where_needs_a_catalogue_table(model: Recorder) -> None:
+    with pytest.raises(QueryError, match=r"where=\{'colour': 'red'\}: needs a catalogue table; attach one"):
+        model.recommend(["a"], where={"colour": "red"})
+    with pytest.raises(QueryError, match=r"where=\['red'\]: must map columns to values"):
+        model.recommend(["a"], where=["red"])  # type: ignore[arg-type]
+    assert model.recommend(["a"], where={}) == model.recommend(["a"])
+
+
+def test_where_limits_to_items_whose_attributes_fit(model: Recorder) -> None:
+    table = pl.DataFrame({"item": ["a", "b", "c"], "colour": ["red", "blue", "red"]})
+    model.attach(Attributes.read(table))
+    model.recommend_batch([["a"], Query(["b"], where={"colour": "red"})])
+    where = model.asked[-1][2].where
+    assert where is not None
+    assert where[0] is None
+    assert where[1] is not None
+    assert where[1].tolist() == [True, False, True, False, False]
+    model.attach(None)
+    with pytest.raises(QueryError, match="needs a catalogue table"):
+        model.recommend(["a"], where={"colour": "red"})
+
+
+def test_filters_of_some_queries_are_theirs() -> None:
+    mask = np.array([True, False])
+    filters = Filters(Ragged.from_rows([[0], [1], []]), [None, np.array([1]), None], [mask, None, None])
+    some = filters.take(np.array([2, 0]))
+    assert [some.eligible(query, 2).tolist() for query in (0, 1)] == [[True, True], [False, False]]
+
+
+def test_allowing_nothing_answers_nothing(model: Recorder) -> None:
+    assert model.recommend(["a"], allow=[]) == []
+
+
+def test_options_reach_the_estimator(model: Recorder) -> None:
+    model.recommend(["a"], n=3, beam=7)
+    assert model.asked[-1][1] == 3
+    assert model.asked[-1][3] == {"beam": 7}
+
+
+@pytest.mark.parametrize("history", [["a", "b"], ("a", "b"), np.array(["a", "b"])])
+def test_a_history_is_any_sequence(model: Recorder, history: Any) -> None:
+    model.recommend(history)
+    assert model.asked[-1][0] == [[0, 1]]
+
+
+@pytest.mark.parametrize("histories", [[["a"], ["b", "c"]], [("a",), ("b", "c")], [np.array(["a"]), ["b", "c"]]])
+def test_many_histories_are_any_sequences(model: Recorder, histories: Any) -> None:
+    assert len(model.recommend(histories)) == 2
+    assert model.asked[-1][0] == [[0], [1, 2]]
+
+
+def test_an_empty_first_history_is_one_of_many(model: Recorder) -> None:
+    assert len(model.recommend([[], ["a"]])) == 2
+
+
+def test_no_histories_have_no_answers(model: Recorder) -> None:
+    assert model.recommend_batch([]) == []
+
+
+def test_a_column_of_a_frame_is_a_history(model: Recorder) -> None:
+    pandas = pytest.importorskip("pandas")
+    model.recommend(pandas.Series(["a", "b"], index=[7, 8]))
+    assert model.asked[-1][0] == [[0, 1]]
+
+
+@pytest.mark.parametrize("history", ["abc", b"abc"])
+def test_one_text_is_no_history(model: Recorder, history: Any) -> None:
+    with pytest.raises(QueryError, match=r"history 0 is the text .*abc.*: must be a list of ids; pass \["):
+        model.recommend(history)
+
+
+def test_a_list_of_texts_is_not_many_histories(model: Recorder) -> None:
+    with pytest.raises(QueryError, match="history 1 is the text 'abc': must be a list of ids"):
+        model.recommend_batch([["a"], "abc"])
+
+
+def test_a_long_unknown_history_is_shown_in_part(model: Recorder) -> None:
+    with pytest.raises(
+        QueryError, match=r"history 0 \('v', 'w', 'x', \.\.\.\) has no item that the catalogue of 5 items"
+    ):
+        model.recommend(["v", "w", "x", "y"])
+
+
+def test_integer_ids_are_found_as_numpy_integers(model: Recorder) -> None:
+    numbered = Recorder(np.array([10, 20, 30]))
+    numbered.recommend(np.array([30, 10]))
+    assert numbered.asked[-1][0] == [[2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (NO_FILTERS, [True, True, True, True]),
+        (Filters(exclude=Ragged.from_rows([[0], [1, 1]])), [True, False, True, True]),
+        (Filters(allow=[None, np.array([1, 2])]), [False, True, True, False]),
+        (Filters(Ragged.from_rows([[], [2, 3]]), [None, np.array([1, 2])]), [False, True, False, False]),
+        (Filters(where=[None, np.array([True, False, True, False])]), [True, False, True, False]),
+        (
+            Filters(None, [None, np.array([1, 2])], [None, np.array([True, False, True, False])]),
+            [False, False, True, False],
+        ),
+    ],
+)
+def test_filters_mean_a_mask(filters: Filters, expected: list[bool]) -> None:
+    assert filters.eligible(1, 4).tolist() == expected
+
+
+def test_a_bundle_keeps_settings_arrays_and_ids(model: Recorder, tmp_path: Path) -> None:
+    opened = Recorder.load(model.save(tmp_path / "bundle"))
+    assert opened.greeting == "hello"
+    assert opened.marks.tolist() == [0, 1, 2]
+    assert opened.items.ids(range(5)) == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize(("part", "name"), [("settings", "greeting"), ("files", "marks.npy")])
+def test_a_bundle_that_lacks_something_is_refused(model: Recorder, tmp_path: Path, part: str, name: str) -> None:
+    path = model.save(tmp_path / "bundle")
+    manifest = json.loads((path / MANIFEST).read_text())
+    del manifest[part][name]
+    (path / MANIFEST).write_text(json.dumps(manifest))
+    lacking = name.removesuffix(".npy")
+    with pytest.raises(
+        BundleError, match=f"the 'recorder' bundle is damaged: it lacks '{lacking}'; save the model again"
+    ):
+        Recorder.load(path)

@@ -1,0 +1,73 @@
+"""ALS by the library, its fold-in against the normal equations."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import Vocabulary
+from pathdex.errors import ConfigError, DataError, MissingExtraError, QueryError
+from pathdex.recommenders.implicit_als import ImplicitALS
+from tests.recommender_contract import TEXT_IDS, RecommenderContract, grouped_data
+from tests.recommenders.fakes import Notes
+
+
+class TestContract(RecommenderContract):
+    def make(self) -> ImplicitALS:
+        # More iterations bring the scores of all other groups to 0, and the order of equals is a matter of rounding.
+        return ImplicitALS(factors=4, regularization=0.01, iterations=2, threads=1)
+
+
+@pytest.fixture(scope="module")
+def model() -> ImplicitALS:
+    return ImplicitALS(factors=8, alpha=3.0, regularization=0.1, threads=1).fit(grouped_data(TEXT_IDS))
+
+
+def test_a_user_solves_the_normal_equations(model: ImplicitALS) -> None:
+    # The library's confidence is alpha for what the user has and 1 for the rest.
+    items = model.item_vectors.astype(np.float64)
+    seen = items[[0, 5]]
+    left = items.T @ items + (3.0 - 1) * seen.T @ seen + 0.1 * np.eye(8)
+    expected = np.linalg.solve(left, 3.0 * seen.sum(axis=0))
+    found = model.user_vectors(Ragged.from_rows([[0, 5, 5]]))[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_an_empty_history_gets_the_most_popular_items(model: ImplicitALS) -> None:
+    counts = grouped_data(TEXT_IDS).item_counts()
+    answer = model.recommend([], n=5)
+    assert [TEXT_IDS.index(str(item)) for item, _ in answer] == np.argsort(-counts, kind="stable")[:5].tolist()
+    assert [score for _, score in answer] == [0.0] * 5
+
+
+def test_every_wrong_setting_is_named() -> None:
+    with pytest.raises(ConfigError) as caught:
+        ImplicitALS(factors=0, alpha=0, iterations=1.5)
+    assert [problem.split(":")[0] for problem in caught.value.problems] == ["factors=0", "alpha=0", "iterations=1.5"]
+
+
+def test_data_without_interactions_is_refused() -> None:
+    nothing = Interactions(Ragged.from_rows([]), Vocabulary(np.arange(0)), Vocabulary(["a"]))
+    with pytest.raises(DataError, match="data: has no interactions"):
+        ImplicitALS().fit(nothing)
+
+
+def test_it_takes_no_query_options(model: ImplicitALS) -> None:
+    with pytest.raises(QueryError, match="beam=3: implicit-als takes no such option"):
+        model.recommend([TEXT_IDS[0]], beam=3)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "implicit.cpu.als", None)
+    with pytest.raises(
+        MissingExtraError, match=r"implicit-als needs implicit; install it with: pip install 'pathdex\[peers\]'"
+    ):
+        ImplicitALS()
+
+
+def test_every_iteration_is_told() -> None:
+    notes = Notes()
+    ImplicitALS(factors=2, iterations=3, threads=1).fit(grouped_data(TEXT_IDS), listener=notes)
+    assert notes.steps == [("als", 1, 3), ("als", 2, 3), ("als", 3, 3)]

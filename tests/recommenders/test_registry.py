@@ -1,0 +1,40 @@
+"""Opening any saved model. That each estimator comes back whole is in the contract suite."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pathdex
+from pathdex.data.interactions import Interactions
+from pathdex.data.ragged import Ragged
+from pathdex.data.vocabulary import Vocabulary
+from pathdex.errors import BundleError
+from pathdex.storage.bundle import Bundle, write_bundle
+
+
+@pytest.fixture
+def model() -> pathdex.Popularity:
+    data = Interactions(Ragged.from_rows([[0, 1, 1]]), Vocabulary(np.arange(1)), Vocabulary(["a", "b"]))
+    return pathdex.Popularity().fit(data)
+
+
+def test_a_bundle_or_the_run_around_it_is_opened(model: pathdex.Popularity, tmp_path: Path) -> None:
+    model.save(tmp_path / "run" / "bundle")
+    for path in (tmp_path / "run" / "bundle", tmp_path / "run", str(tmp_path / "run")):
+        assert isinstance(pathdex.load(path), pathdex.Popularity)
+
+
+def test_an_unknown_estimator_is_named(tmp_path: Path) -> None:
+    path = write_bundle(tmp_path / "bundle", Bundle("crystal-ball", {}))
+    with pytest.raises(
+        BundleError, match=r"holds a 'crystal-ball' model, which this Pathdex does not know .*; upgrade"
+    ):
+        pathdex.load(path)
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="nothing does not exist; pass the folder that save"):
+        pathdex.load(tmp_path / "nothing")
+    with pytest.raises(BundleError, match="is not a Pathdex bundle"):
+        pathdex.load(tmp_path)

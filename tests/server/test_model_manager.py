@@ -1,0 +1,249 @@
+"""A new model is taken over under load; a bad one is not."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pathdex
+from pathdex.data import Interactions, Ragged, Vocabulary
+from pathdex.errors import BundleError, ServerError
+from pathdex.recommenders.popularity import Popularity
+from pathdex.server.options import ServerOptions
+from pathdex.server.serving import listen
+from pathdex.server.worker import Worker
+from tests.recommender_contract import TEXT_IDS
+from tests.server.conftest import Running, running
+
+
+def favourite(place: int) -> Popularity:
+    """A model that recommends one item before all others."""
+    rows = [[place] * 5, list(range(len(TEXT_IDS)))]
+    return Popularity().fit(Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(2)), Vocabulary(TEXT_IDS)))
+
+
+def wait_for(rule: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not rule():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def first_item(server: Running) -> Any:
+    return server.post("/v1/recommend", {"history": [], "n": 1}).json["items"][0]["id"]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return favourite(0).save(tmp_path / "run" / "bundle")
+
+
+@pytest.fixture
+def server(bundle: Path) -> Iterator[Running]:
+    with running(bundle.parent, watch=0.02) as server:
+        yield server
+
+
+class Load:
+    """Keeps asking from several threads, and remembers every answer."""
+
+    def __init__(self, url: str) -> None:
+        self.answers: list[tuple[str, Any]] = []
+        self._url, self._done = url, threading.Event()
+        self._threads = [threading.Thread(target=self._ask) for _ in range(3)]
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _ask(self) -> None:
+        with pathdex.Client(self._url) as client:
+            while not self._done.is_set():
+                answer = client._transport.post("/v1/recommend", {"queries": [{"history": [], "n": 1}]})
+                self.answers.append((answer["model"], answer["results"][0]["items"][0]["id"]))
+
+
+def test_versions_change_under_load_and_no_request_fails(server: Running, bundle: Path) -> None:
+    versions = {server.get("/v1/model").json["model"]: TEXT_IDS[0]}
+    with Load(server.url) as load:
+        for place in (3, 9, 27):
+            favourite(place).save(bundle, overwrite=True)
+            wait_for(lambda place=place: first_item(server) == TEXT_IDS[place])  # type: ignore[misc]
+            versions[server.get("/v1/model").json["model"]] = TEXT_IDS[place]
+        seen = len(load.answers)
+        wait_for(lambda: len(load.answers) > seen + 3)
+    assert len(versions) == 4
+    assert {*load.answers} <= versions.items()
+    assert {version for version, _ in load.answers} == {*versions}
+    assert server.metric("pathdex_model_swaps_total") == 3
+    assert server.metric("pathdex_model_refusals_total") == 0
+
+
+def _flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda bundle: _flip(bundle / "counts.npy"),
+        lambda bundle: (bundle / "counts.npy").unlink(),
+        lambda bundle: (bundle / "manifest.json").write_text("{"),
+        lambda bundle: (bundle / "manifest.json").write_text('{"format": "other"}'),
+    ],
+    ids=["checksum", "missing file", "manifest", "format"],
+)
+def test_a_bad_version_is_refused_and_the_old_one_stays(
+    server: Running, bundle: Path, spoil: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    version = server.get("/v1/model").json["model"]
+    fresh = favourite(3).save(bundle.parent / "fresh")
+    spoil(fresh)
+    bundle.rename(bundle.parent / "old")
+    fresh.rename(bundle)
+    wait_for(lambda: server.metric("pathdex_model_refusals_total") == 1)
+    time.sleep(0.1)
+    assert server.metric("pathdex_model_refusals_total") == 1
+    assert (first_item(server), server.get("/v1/model").json["model"]) == (TEXT_IDS[0], version)
+    assert server.get("/health/ready").status == 200
+    assert f"model {version} stays" in caplog.text
+    shutil.rmtree(bundle)
+    favourite(9).save(bundle)
+    wait_for(lambda: first_item(server) == TEXT_IDS[9])
+
+
+def test_a_model_that_breaks_when_it_is_asked_is_refused(server: Running, bundle: Path, monkeypatch: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathdex.server.model_loader.try_out", fail)
+        favourite(3).save(bundle, overwrite=True)
+        wait_for(lambda: server.metric("pathdex_model_refusals_total") == 1)
+    assert first_item(server) == TEXT_IDS[0]
+
+
+def test_files_that_arrive_one_by_one_are_taken_over_when_all_are_there(server: Running, bundle: Path) -> None:
+    fresh = favourite(3).save(bundle.parent / "fresh")
+    for file in sorted(fresh.iterdir(), reverse=True):
+        shutil.copy(file, bundle / file.name)
+        time.sleep(0.05)
+    wait_for(lambda: first_item(server) == TEXT_IDS[3])
+
+
+def test_a_bundle_that_is_removed_goes_on_being_served(server: Running, bundle: Path) -> None:
+    shutil.rmtree(bundle)
+    time.sleep(0.1)
+    assert first_item(server) == TEXT_IDS[0]
+    assert server.metric("pathdex_model_refusals_total") == 0
+
+
+def test_a_touched_bundle_is_not_opened_again(server: Running, bundle: Path) -> None:
+    before = server.worker.live.current
+    (bundle / "counts.npy").touch()
+    time.sleep(0.15)
+    assert server.worker.live.current is before
+    assert server.metric("pathdex_model_swaps_total") == 0
+
+
+def test_a_link_is_followed_to_its_new_target(tmp_path: Path) -> None:
+    old, new = favourite(1).save(tmp_path / "old"), favourite(2).save(tmp_path / "new")
+    (tmp_path / "current").symlink_to(old)
+    with running(tmp_path / "current", watch=0.02) as server:
+        assert first_item(server) == TEXT_IDS[1]
+        (tmp_path / "next").symlink_to(new)
+        (tmp_path / "next").rename(tmp_path / "current")
+        wait_for(lambda: first_item(server) == TEXT_IDS[2])
+
+
+def test_a_new_catalogue_table_is_taken_over(bundle: Path, tmp_path: Path) -> None:
+    table = tmp_path / "shop.csv"
+    table.write_text("item_id,colour\nitem 1,red\n")
+    with running(bundle, watch=0.02, catalogue=table) as server:
+        body = {"history": [], "where": {"colour": "red"}}
+        assert [item["id"] for item in server.post("/v1/recommend", body).json["items"]] == ["item 1"]
+        table.write_text("item_id,colour\nitem 22,red\n")
+        wait_for(lambda: [i["id"] for i in server.post("/v1/recommend", body).json["items"]] == ["item 22"])
+
+
+def test_a_request_in_flight_keeps_its_model_and_then_it_is_freed(
+    server: Running, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting, go, rank = threading.Event(), threading.Event(), Popularity.rank
+
+    def slow(self: Popularity, histories: Any, n: int, *args: Any, **options: Any) -> Any:
+        if n == 7:
+            waiting.set()
+            assert go.wait(20)
+        return rank(self, histories, n, *args, **options)
+
+    monkeypatch.setattr(Popularity, "rank", slow)
+    assert server.worker.live.current is not None
+    version = server.worker.live.current.version
+    old = weakref.ref(server.worker.live.current.recommender)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(server.post, "/v1/recommend", {"queries": [{"history": [], "n": 7}]})
+        assert waiting.wait(10)
+        favourite(3).save(bundle, overwrite=True)
+        wait_for(lambda: first_item(server) == TEXT_IDS[3])
+        assert old() is not None
+        go.set()
+        done = answer.result()
+    assert (done.json["model"], done.headers["x-pathdex-model"]) == (version, version)
+    assert done.json["results"][0]["items"][0]["id"] == TEXT_IDS[0]
+    del done
+
+    def is_freed() -> bool:
+        gc.collect()
+        return old() is None
+
+    wait_for(is_freed)
+
+
+def test_a_look_that_fails_is_not_the_last(
+    server: Running, bundle: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(server.worker.live.source), "signature", lambda _: fail())
+        wait_for(lambda: "ZeroDivisionError" in caplog.text)
+    favourite(3).save(bundle, overwrite=True)
+    wait_for(lambda: first_item(server) == TEXT_IDS[3])
+
+
+def test_a_first_model_that_breaks_ends_the_server(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("pathdex.server.model_loader.try_out", fail)
+    with (
+        listen("127.0.0.1", 0) as listening,
+        pytest.raises(ServerError, match=r"cannot be opened \(ZeroDivisionError\); the log says why"),
+    ):
+        Worker(ServerOptions(model=bundle)).serve_on(listening)
+
+
+def test_a_first_model_that_cannot_be_opened_ends_the_server(bundle: Path) -> None:
+    _flip(bundle / "counts.npy")
+    with listen("127.0.0.1", 0) as listening, pytest.raises(BundleError, match=r"the checksum of counts.npy is wrong"):
+        Worker(ServerOptions(model=bundle)).serve_on(listening)
