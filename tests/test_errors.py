@@ -5,12 +5,21 @@ import inspect
 import pytest
 
 from pathdex import errors
-from pathdex.errors import ConfigError, DataError, MissingExtraError, NotFittedError, PathdexError
+from pathdex.errors import (
+    ConfigError,
+    DataError,
+    MissingExtraError,
+    NotFittedError,
+    PathdexError,
+    Problem,
+    QueryError,
+    did_you_mean,
+)
 
 PUBLIC = [
     one
     for _, one in inspect.getmembers(errors, inspect.isclass)
-    if one.__module__ == errors.__name__ and not issubclass(one, Warning)
+    if one.__module__ == errors.__name__ and issubclass(one, PathdexError)
 ]
 
 
@@ -47,7 +56,7 @@ def test_errors_are_also_what_python_code_expects(error: type[Exception], builti
     [(ConfigError(["a=1: wrong", "b=2: wrong"]), "configuration"), (DataError("a=1: wrong", "b=2: wrong"), "data")],
 )
 def test_many_problems_are_listed(error: ConfigError | DataError, subject: str) -> None:
-    assert error.problems == ("a=1: wrong", "b=2: wrong")
+    assert error.problems == (Problem("a=1: wrong"), Problem("b=2: wrong"))
     assert str(error) == f"2 problems in the {subject}:\n  - a=1: wrong\n  - b=2: wrong"
 
 
@@ -63,3 +72,27 @@ def test_not_fitted_names_the_estimator_and_the_way_out() -> None:
 def test_a_missing_extra_names_the_command_that_installs_it() -> None:
     error = MissingExtraError("matplotlib", "plot", "a picture of the index")
     assert str(error) == "a picture of the index needs matplotlib; install it with: pip install 'pathdex[plot]'"
+
+
+def test_a_query_error_carries_its_fields_and_writes_its_message_from_them() -> None:
+    error = QueryError("must be at least 1", argument="n", value=0, remedy="ask for one item or more")
+    assert (error.argument, error.value, error.rule, error.remedy) == (
+        "n",
+        0,
+        "must be at least 1",
+        "ask for one item or more",
+    )
+    assert str(error) == "n=0: must be at least 1; ask for one item or more"
+
+
+def test_a_problem_without_an_argument_is_its_rule() -> None:
+    assert str(Problem("pass either --history or --input")) == "pass either --history or --input"
+
+
+def test_a_long_value_is_cut_in_the_message() -> None:
+    assert str(Problem("is too long", "history", list(range(10_000)))).endswith("...: is too long")
+
+
+def test_did_you_mean_names_the_closest_word_or_nothing() -> None:
+    assert did_you_mean("epoch", ["epochs", "rounds"]) == "; did you mean 'epochs'?"
+    assert did_you_mean("xyz", ["epochs", "rounds"]) == ""

@@ -13,6 +13,7 @@ import pathdex
 SOURCE = Path(pathdex.__file__).parent
 ORDER = [
     "errors",
+    "parameters",
     "config",
     "storage",
     "system",

@@ -1,22 +1,23 @@
 """What is learned, apart from how it is run.
 
-`Config` holds every hyper-parameter and travels in the bundle. `RunOptions` holds the device, the seed and the threads.
-Both check themselves and report every problem at once.
+`Config` holds every hyper-parameter of Deep Retrieval and travels in the bundle; `EncoderConfig` holds those of the
+encoder alone. `RunOptions` holds the device, the seed and the threads.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
-import operator
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pathdex.errors import ConfigError
+from typing_extensions import Self
+
+from pathdex.errors import ConfigError, Problem, did_you_mean
+from pathdex.parameters import check_fields, parameter
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -27,33 +28,10 @@ MAX_PATHS = 2**62
 """K^D must fit in one int64 path code."""
 
 
-def parameter(
-    default: Any,
-    help: str,
-    *,
-    low: float | None = None,
-    high: float | None = None,
-    above: float | None = None,
-    choices: tuple[str, ...] | None = None,
-) -> Any:
-    """A field of a dataclass that `check_fields` checks: its default, what it is, and the values it may have."""
-    rules = {"help": help, "low": low, "high": high, "above": above, "choices": choices}
-    return field(default=default, metadata=rules)
-
-
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    """Hyper-parameters of Deep Retrieval. The letters are the paper's."""
+class EncoderConfig:
+    """Hyper-parameters of the user encoder, the item vectors and the reranker, and of their training."""
 
-    # The structure: K nodes in each of D layers, J paths per item.
-    num_nodes: int | None = parameter(None, "K, nodes per layer; default: from the size of the catalogue", low=2)
-    depth: int = parameter(3, "D, layers", low=1, high=16)
-    paths_per_item: int = parameter(3, "J, paths that each item lives on", low=1, high=64)
-    structure: str = parameter("mlp", "network of each layer", choices=("mlp", "recurrent"))
-    structure_hidden: int = parameter(128, "hidden units of each layer's network", low=1)
-    node_dim: int = parameter(32, "size of the node embeddings", low=1)
-
-    # The user encoder and the reranker.
     encoder: str = parameter("gru", "user encoder", choices=("gru", "pooled", "attention"))
     embedding_dim: int = parameter(64, "size of item and user vectors", low=1)
     history_length: int = parameter(69, "latest items of a history that the encoder reads", low=1)
@@ -71,6 +49,61 @@ class Config:
         choices=("uniform", "popularity", "in-batch", "mixed"),
     )
     num_negatives: int = parameter(1000, "negatives shared by a batch", low=1)
+    next_items: int = parameter(
+        1, "a history predicts one of so many next items, drawn anew in each epoch; 1: the next", low=1
+    )
+    epochs: int = parameter(10, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
+    batch_size: int = parameter(1024, "interactions per step of the encoder", low=1)
+    learning_rate: float = parameter(3e-3, "of Adam, encoder", above=0.0)
+    item_learning_rate: float = parameter(
+        0.03,
+        "of Adam, item vectors; higher than the encoder's, since a step moves only the rows it touches",
+        above=0.0,
+    )
+    weight_decay: float = parameter(0.0, "L2 decay of dense weights", low=0.0)
+
+    def __post_init__(self) -> None:
+        check_fields(self, self._cross_checks)
+
+    def _cross_checks(self) -> list[Problem]:
+        return []
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed; unknown names are an error."""
+        return type(self).from_dict({**self.to_dict(), **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """From values by name; names that are no hyper-parameter are listed beside every other problem."""
+        names = [spec.name for spec in dataclasses.fields(cls)]
+        problems = [
+            Problem(f"is not a hyper-parameter{did_you_mean(key, names)}", key, value)
+            for key, value in values.items()
+            if key not in names
+        ]
+        try:
+            config = cls(**{key: value for key, value in values.items() if key in names})
+        except ConfigError as error:
+            raise ConfigError([*problems, *error.problems]) from None
+        if problems:
+            raise ConfigError(problems)
+        return config
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(EncoderConfig):
+    """Hyper-parameters of Deep Retrieval. The letters are the paper's."""
+
+    # The structure: K nodes in each of D layers, J paths per item.
+    num_nodes: int | None = parameter(None, "K, nodes per layer; default: from the size of the catalogue", low=2)
+    depth: int = parameter(3, "D, layers", low=1, high=16)
+    paths_per_item: int = parameter(3, "J, paths that each item lives on", low=1, high=64)
+    structure: str = parameter("mlp", "network of each layer", choices=("mlp", "recurrent"))
+    structure_hidden: int = parameter(128, "hidden units of each layer's network", low=1)
+    node_dim: int = parameter(32, "size of the node embeddings", low=1)
 
     # E-step.
     schedule: str = parameter(
@@ -78,23 +111,11 @@ class Config:
         "warm: encoder first, then EM on the structure; paper: joint epochs, then the softmax frozen",
         choices=("warm", "paper"),
     )
-    next_items: int = parameter(
-        1, "a history predicts one of so many next items, drawn anew in each epoch; 1: the next", low=1
-    )
-    epochs: int = parameter(10, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
     rounds: int = parameter(4, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
     structure_epochs: int = parameter(2, "epochs of the structure model in each of these E-steps", low=1)
     final_epochs: int = parameter(2, "epochs of the structure model on the final paths", low=0)
-    batch_size: int = parameter(1024, "interactions per step of the encoder", low=1)
     structure_batch_size: int = parameter(4096, "interactions per step of the structure model alone", low=1)
-    learning_rate: float = parameter(3e-3, "of Adam, encoder", above=0.0)
-    item_learning_rate: float = parameter(
-        0.03,
-        "of Adam, item vectors; higher than the encoder's, since a step moves only the rows it touches",
-        above=0.0,
-    )
     structure_learning_rate: float = parameter(3e-3, "of Adam, structure model", above=0.0)
-    weight_decay: float = parameter(0.0, "L2 decay of dense weights", low=0.0)
 
     # M-step.
     start: str = parameter(
@@ -133,71 +154,64 @@ class Config:
         low=0.0,
     )
 
-    def __post_init__(self) -> None:
-        check_fields(self, self._inconsistencies)
-
-    def _inconsistencies(self) -> list[str]:
+    def _cross_checks(self) -> list[Problem]:
         problems = []
         if self.start == "residual-kmeans" and self.schedule == "paper":
             problems.append(
-                "start='residual-kmeans', schedule='paper': codes need trained item vectors, which this schedule lacks "
-                "at its start; choose start='random' or schedule='warm'"
+                Problem(
+                    "needs trained item vectors, which schedule='paper' does not have at its start",
+                    "start",
+                    self.start,
+                    "choose start='random' or schedule='warm'",
+                )
             )
         if self.candidates_per_query is not None and self.penalty is not None:
             problems.append(
-                f"candidates_per_query={self.candidates_per_query}, penalty={self.penalty}: a fixed alpha cannot be "
-                "found for the candidates as well; leave one of them out"
+                Problem(
+                    f"cannot be reached with a fixed penalty={self.penalty}",
+                    "candidates_per_query",
+                    self.candidates_per_query,
+                    "leave one of them out",
+                )
             )
         if self.candidate_paths < self.paths_per_item:
             problems.append(
-                f"candidate_paths={self.candidate_paths}: S must be at least paths_per_item={self.paths_per_item}, "
-                "or an item cannot fill its paths; raise candidate_paths or lower paths_per_item"
+                Problem(
+                    f"S must be at least paths_per_item={self.paths_per_item}, or an item cannot fill its paths",
+                    "candidate_paths",
+                    self.candidate_paths,
+                    "raise candidate_paths or lower paths_per_item",
+                )
             )
         if self.num_nodes is not None:
             paths = self.num_nodes**self.depth
             if paths > MAX_PATHS:
                 problems.append(
-                    f"num_nodes={self.num_nodes}, depth={self.depth}: K^D must stay below 2^62, "
-                    "since a path is one integer; lower num_nodes or depth"
+                    Problem(
+                        f"K^D with depth={self.depth} must stay below 2^62, since a path is one integer",
+                        "num_nodes",
+                        self.num_nodes,
+                        "lower num_nodes or depth",
+                    )
                 )
             if paths < self.paths_per_item:
                 problems.append(
-                    f"paths_per_item={self.paths_per_item}: J must be at most K^D={paths}; "
-                    "raise num_nodes or depth, or lower paths_per_item"
+                    Problem(
+                        f"J must be at most K^D={paths}",
+                        "paths_per_item",
+                        self.paths_per_item,
+                        "raise num_nodes or depth, or lower paths_per_item",
+                    )
                 )
         return problems
 
-    def replace(self, **changes: Any) -> Config:
-        """A copy with some fields changed; unknown names are an error."""
-        return Config.from_dict({**self.to_dict(), **changes})
-
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Config:
-        """From values by name; names that are no hyper-parameter are listed beside every other problem."""
-        names = [spec.name for spec in dataclasses.fields(cls)]
-        problems = [
-            f"{key}={value!r}: is not a hyper-parameter{_did_you_mean(key, names)}"
-            for key, value in values.items()
-            if key not in names
-        ]
-        try:
-            config = cls(**{key: value for key, value in values.items() if key in names})
-        except ConfigError as error:
-            raise ConfigError([*problems, *error.problems]) from None
-        if problems:
-            raise ConfigError(problems)
-        return config
-
-    @classmethod
-    def from_toml(cls, path: str | Path, **overrides: Any) -> Config:
+    def from_toml(cls, path: str | Path, **overrides: Any) -> Self:
         """Read a TOML file of flat keys. A key `preset` names the values to start from."""
         return cls.from_dict(layered_values(file=path, overrides=overrides))
 
     @classmethod
-    def preset(cls, name: str, **overrides: Any) -> Config:
+    def preset(cls, name: str, **overrides: Any) -> Self:
         """One of `PRESETS`, with overrides."""
         return cls.from_dict({**preset_values(name), **overrides})
 
@@ -211,7 +225,7 @@ class RunOptions:
     threads: int | None = parameter(None, "threads; default: all cores", low=1)
 
     def __post_init__(self) -> None:
-        check_fields(self, list)
+        check_fields(self)
 
 
 _PAPER = {
@@ -245,7 +259,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 def preset_values(name: str) -> dict[str, Any]:
     """What a preset sets; `Config` has the rest."""
     if not isinstance(name, str) or name not in PRESETS:
-        raise ConfigError([f"preset={name!r}: must be one of {', '.join(PRESETS)}{_did_you_mean(name, PRESETS)}"])
+        rule = f"must be one of {', '.join(PRESETS)}{did_you_mean(name, PRESETS)}"
+        raise ConfigError([Problem(rule, "preset", name)])
     return PRESETS[name]
 
 
@@ -268,56 +283,10 @@ def default_num_nodes(num_items: int, paths_per_item: int, depth: int, path_size
     return max(8, math.ceil(math.pow(wanted, 1 / depth)))
 
 
-def check_fields(config: Any, inconsistencies: Any) -> None:
-    """Raise `ConfigError` for every field that breaks its rule, or else for every problem `inconsistencies()` lists."""
-    problems = []
-    for spec in dataclasses.fields(config):
-        problem = _broken_rule(spec, getattr(config, spec.name))
-        if problem:
-            problems.append(problem)
-    # Rules between fields mean nothing where a field alone is wrong.
-    problems = problems or inconsistencies()
-    if problems:
-        raise ConfigError(problems)
-
-
-def _broken_rule(spec: dataclasses.Field[Any], value: Any) -> str | None:
-    rules = spec.metadata
-    kind = str(spec.type)
-    shown = f"{spec.name}={value!r}"
-    if value is None:
-        return None if "None" in kind else f"{shown}: must be set; leave it out for the default {spec.default!r}"
-    if rules["choices"] is not None:
-        if value not in rules["choices"]:
-            return f"{shown}: must be one of {', '.join(rules['choices'])}{_did_you_mean(value, rules['choices'])}"
-        return None
-    if kind in ("str", "bool"):
-        wanted, words = (str, "text") if kind == "str" else (bool, "true or false")
-        return None if isinstance(value, wanted) else f"{shown}: must be {words}"
-    whole = kind.startswith("int")
-    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-        return f"{shown}: must be a {'whole ' if whole else ''}number"
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"{shown}: must be finite"
-    for bound, broken, words in (
-        (rules["low"], operator.lt, "at least"),
-        (rules["high"], operator.gt, "at most"),
-        (rules["above"], operator.le, "greater than"),
-    ):
-        if bound is not None and broken(value, bound):
-            return f"{shown}: must be {words} {bound}; {rules['help']}"
-    return None
-
-
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError([f"config file {path}: cannot be read ({error.strerror}); check the path"]) from error
     except ValueError as error:
-        raise ConfigError([f"config file {path}: is not TOML ({error}); mend that line"]) from error
-
-
-def _did_you_mean(word: Any, known: Any) -> str:
-    close = difflib.get_close_matches(str(word), [str(one) for one in known], n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+        raise ConfigError([f"config file {path}: is not TOML ({error}); fix that line"]) from error

@@ -1,52 +1,102 @@
 """Every error that Pathdex raises on purpose.
 
     PathdexError
-    ├── ConfigError (ValueError)         a hyper-parameter or option is out of range; lists every problem at once
-    ├── DataError (ValueError)           interactions cannot be read or used
-    ├── QueryError (ValueError)          a request for recommendations cannot be answered
-    ├── NotFittedError                   an estimator was asked before `fit`
+    ├── ConfigError (ValueError)         hyper-parameters or options break their rules; lists every problem at once
+    ├── DataError (ValueError)           interactions cannot be read or used; lists every problem at once
+    ├── QueryError (ValueError)          a query cannot be answered as asked
+    ├── NotFittedError                   an estimator was queried before `fit`
     ├── BundleError                      a saved model cannot be opened
     ├── RunError                         a run folder is in the way, incomplete or not resumable
-    ├── StorageError (OSError)           writing failed (full disk, no permission); nothing old was touched
-    ├── ServerError (ConnectionError)    a server cannot be reached, refuses its client, or has no answer now
+    ├── StorageError (OSError)           writing failed (full disk, no permission); existing files are untouched
+    ├── ServerError (ConnectionError)    a server is unreachable, refuses its client, or cannot answer now
     └── MissingExtraError (ImportError)  an optional package is not installed
 
-    IndexHealthWarning (UserWarning)     an M-step left a bad sign; its code stands in docs/warnings.md
+    IndexHealthWarning (UserWarning)     an M-step left the index in bad shape; docs/warnings.md explains its code
 
-Each message names the argument, its value, the rule and the way out.
+Config, data and query errors hold `Problem`s: the argument, its value, the rule it breaks and the remedy. Messages are
+written from these fields; nothing reads a field from a message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_SHOWN = 200
+"""Characters of a value that a message repeats."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One broken rule. `str()` gives `argument=value: rule; remedy`."""
+
+    rule: str
+    argument: str | None = None
+    value: Any = None
+    remedy: str | None = None
+
+    def __str__(self) -> str:
+        subject = "" if self.argument is None else f"{self.argument}={preview(self.value)}: "
+        return f"{subject}{self.rule}" + ("" if self.remedy is None else f"; {self.remedy}")
 
 
 class PathdexError(Exception):
     """Base of all errors raised on purpose."""
 
 
-class ConfigError(PathdexError, ValueError):
-    """A configuration breaks its rules. `problems` holds one sentence per broken rule."""
+class _ProblemList(Exception):  # noqa: N818
+    """An error with one `Problem` per broken rule. A string counts as a problem without an argument."""
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__(_listing("configuration", self.problems))
+    subject: str
+
+    def __init__(self, problems: Iterable[Problem | str]) -> None:
+        self.problems = tuple(one if isinstance(one, Problem) else Problem(one) for one in problems)
+        super().__init__(_listing(self.subject, self.problems))
 
 
-class DataError(PathdexError, ValueError):
-    """Interactions cannot be read or used. `problems` holds one sentence per finding."""
+class ConfigError(_ProblemList, PathdexError, ValueError):
+    """A configuration breaks its rules."""
 
-    def __init__(self, *problems: str) -> None:
-        self.problems = problems
-        super().__init__(_listing("data", problems))
+    subject = "configuration"
+
+
+class DataError(_ProblemList, PathdexError, ValueError):
+    """Interactions cannot be read or used."""
+
+    subject = "data"
+
+    def __init__(self, *problems: Problem | str) -> None:
+        super().__init__(problems)
 
 
 class QueryError(PathdexError, ValueError):
-    """A request for recommendations cannot be answered as asked."""
+    """A query cannot be answered as asked."""
+
+    def __init__(self, rule: str, *, argument: str | None = None, value: Any = None, remedy: str | None = None) -> None:
+        self.problem = Problem(rule, argument, value, remedy)
+        super().__init__(str(self.problem))
+
+    @property
+    def argument(self) -> str | None:
+        return self.problem.argument
+
+    @property
+    def value(self) -> Any:
+        return self.problem.value
+
+    @property
+    def rule(self) -> str:
+        return self.problem.rule
+
+    @property
+    def remedy(self) -> str | None:
+        return self.problem.remedy
 
 
 class NotFittedError(PathdexError):
-    """The estimator has learned nothing yet."""
+    """The estimator has not been fitted."""
 
     def __init__(self, estimator: object) -> None:
         name = type(estimator).__name__
@@ -62,11 +112,11 @@ class RunError(PathdexError):
 
 
 class StorageError(PathdexError, OSError):
-    """Writing to disk failed. What was there before is untouched."""
+    """Writing to disk failed. Existing files are untouched."""
 
 
 class ServerError(PathdexError, ConnectionError):
-    """A server cannot be reached, refuses its client, or has no answer now. `status` is that of HTTP, if any."""
+    """A server is unreachable, refuses its client, or cannot answer now. `status` is the HTTP status, if any."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -81,10 +131,24 @@ class MissingExtraError(PathdexError, ImportError):
 
 
 class IndexHealthWarning(UserWarning):
-    """An M-step left a bad sign. The message begins with a code that docs/warnings.md explains."""
+    """An M-step left the index in bad shape. The message begins with a code that docs/warnings.md explains."""
 
 
-def _listing(subject: str, problems: Sequence[str]) -> str:
+def did_you_mean(word: object, known: Iterable[object]) -> str:
+    """`"; did you mean 'x'?"` for the closest known word, or an empty string."""
+    close = difflib.get_close_matches(str(word), [str(one) for one in known], n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def preview(value: Any) -> str:
+    """`repr(value)`, cut where it is long."""
+    if isinstance(value, list):
+        value = value[:_SHOWN]  # Writing out a list of a million ids to cut it would be slow.
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _listing(subject: str, problems: Sequence[Problem]) -> str:
     if len(problems) == 1:
-        return problems[0]
+        return str(problems[0])
     return "\n".join([f"{len(problems)} problems in the {subject}:", *(f"  - {problem}" for problem in problems)])

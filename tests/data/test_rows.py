@@ -12,7 +12,7 @@ from pathdex.errors import DataError
 def problems(frame, **options):
     with pytest.raises(DataError) as caught:
         read(frame, **options)
-    return list(caught.value.problems)
+    return list(map(str, caught.value.problems))
 
 
 def problem(frame, **options):

@@ -46,7 +46,7 @@ def test_errors_are_those_of_reading(source, options, expected):
     assert {finding.level for finding in findings} == {"error"}
     with pytest.raises(DataError) as caught:
         read(source, **options)
-    assert list(caught.value.problems) == [finding.message for finding in findings]
+    assert list(map(str, caught.value.problems)) == [finding.message for finding in findings]
 
 
 def test_too_few_users_for_the_split():

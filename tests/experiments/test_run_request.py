@@ -70,7 +70,7 @@ def test_every_problem_is_in_one_error() -> None:
                 {"seed": -1, "device": "tpu"},
             )
         )
-    starts = [problem.split(":")[0].split(";")[0] for problem in caught.value.problems]
+    starts = [problem.split(":")[0].split(";")[0] for problem in map(str, caught.value.problems)]
     assert starts == [
         "epoch=1",
         "depth=0",

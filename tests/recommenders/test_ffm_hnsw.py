@@ -70,7 +70,7 @@ def test_other_options_are_refused(model: FFMHNSW) -> None:
 def test_every_wrong_setting_is_named() -> None:
     with pytest.raises(ConfigError) as caught:
         FFMHNSW(factors=0, loss="hinge", connectivity=1)
-    assert [problem.split(":")[0] for problem in caught.value.problems] == [
+    assert [problem.split(":")[0] for problem in map(str, caught.value.problems)] == [
         "factors=0",
         "loss='hinge'",
         "connectivity=1",

@@ -45,7 +45,11 @@ def test_an_empty_history_gets_the_most_popular_items(model: ImplicitALS) -> Non
 def test_every_wrong_setting_is_named() -> None:
     with pytest.raises(ConfigError) as caught:
         ImplicitALS(factors=0, alpha=0, iterations=1.5)
-    assert [problem.split(":")[0] for problem in caught.value.problems] == ["factors=0", "alpha=0", "iterations=1.5"]
+    assert [problem.split(":")[0] for problem in map(str, caught.value.problems)] == [
+        "factors=0",
+        "alpha=0",
+        "iterations=1.5",
+    ]
 
 
 def test_data_without_interactions_is_refused() -> None:

@@ -47,7 +47,7 @@ def test_seeds_differ(model: YouTubeDNN) -> None:
 def test_every_wrong_setting_is_named() -> None:
     with pytest.raises(ConfigError) as caught:
         YouTubeDNN(embedding_dim=0, dropout=2.0, softmax="hierarchical")
-    assert [problem.split(":")[0] for problem in caught.value.problems] == [
+    assert [problem.split(":")[0] for problem in map(str, caught.value.problems)] == [
         "embedding_dim=0",
         "dropout=2.0",
         "softmax='hierarchical'",

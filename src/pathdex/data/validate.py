@@ -42,7 +42,7 @@ def validate(
             return list(rows.findings)
         data = build(rows, limits, name=table.name, ordered=table.ordered)
     except DataError as failure:
-        return [error("D101", problem) for problem in failure.problems]
+        return [error("D101", str(problem)) for problem in failure.problems]
     if data.num_interactions == 0:
         return [error("D301", nothing_left(table.name, rows.count, limits))]
     problem = shortage(data.num_users, len(holdable_users(data)), valid_users, test_users)

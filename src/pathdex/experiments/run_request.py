@@ -12,7 +12,7 @@ from pathdex.config import Config, RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.readers import Limits, read
 from pathdex.data.splits import Split, holdable_users, make_split
-from pathdex.errors import ConfigError, DataError, RunError
+from pathdex.errors import ConfigError, DataError, Problem, RunError
 from pathdex.system import check_device
 
 SPLIT_OPTIONS: dict[str, tuple[str, ...]] = {
@@ -63,7 +63,7 @@ class Given:
 
 def check_request(given: Given) -> Request:
     """Everything that can be known to be wrong without the data, in one `ConfigError`."""
-    problems: list[str] = []
+    problems: list[Problem | str] = []
     config, options = Config(), RunOptions()
     with _collecting(problems):
         config = Config.from_dict(given.config)
@@ -127,7 +127,7 @@ def _split_problems(split: Mapping[str, Any]) -> list[str]:
 
 
 @contextmanager
-def _collecting(problems: list[str]) -> Iterator[None]:
+def _collecting(problems: list[Problem | str]) -> Iterator[None]:
     try:
         yield
     except (ConfigError, DataError) as error:

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from typing_extensions import Self
 
-from pathdex.config import RunOptions, check_fields, parameter
+from pathdex.config import RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.errors import BundleError, MissingExtraError, QueryError
 from pathdex.model.encoders import running_mean
+from pathdex.parameters import check_fields, parameter
 from pathdex.recommenders.base import State, no_options
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.vector_model import VectorRecommender
@@ -82,7 +83,7 @@ class FFMConfig:
     ef_search: int = parameter(200, "items that a query takes out of the graph by default", low=1)
 
     def __post_init__(self) -> None:
-        check_fields(self, list)
+        check_fields(self)
 
     def training(self) -> dict[str, Any]:
         """The same in the words of `Config`."""

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from typing_extensions import Self
 
-from pathdex.config import RunOptions, check_fields, parameter
+from pathdex.config import RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
 from pathdex.errors import DataError, MissingExtraError, NotFittedError
+from pathdex.parameters import check_fields, parameter
 from pathdex.recommenders.base import Recommender, State, no_options
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.listening import listening
@@ -37,7 +38,7 @@ class ALSConfig:
     iterations: int = parameter(15, "rounds of solving for the users, then for the items", low=1)
 
     def __post_init__(self) -> None:
-        check_fields(self, list)
+        check_fields(self)
 
 
 class ImplicitALS(Recommender):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pathdex.config import check_fields, parameter
+from pathdex.parameters import check_fields, parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,4 +35,4 @@ class Limits:
     grace: float = parameter(30.0, "seconds in which requests in flight may end before a stop", above=0.0)
 
     def __post_init__(self) -> None:
-        check_fields(self, list)
+        check_fields(self)

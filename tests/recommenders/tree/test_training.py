@@ -85,7 +85,7 @@ def test_the_same_seed_gives_the_same_model(method: type[TDM]) -> None:
 def test_every_wrong_setting_is_named() -> None:
     with pytest.raises(ConfigError) as caught:
         TDM(embedding_dim=0, first_tree="category", beam_size=2.5)
-    assert [problem.split(":")[0] for problem in caught.value.problems] == [
+    assert [problem.split(":")[0] for problem in map(str, caught.value.problems)] == [
         "embedding_dim=0",
         "first_tree='category'",
         "beam_size=2.5",

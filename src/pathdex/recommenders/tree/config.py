@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pathdex.config import check_fields, parameter
+from pathdex.parameters import check_fields, parameter
 
 FIRST_TREES = ("random", "popularity", "time")
 
@@ -47,4 +47,4 @@ class TreeConfig:
     beam_size: int = parameter(50, "nodes that a query keeps on each level by default", low=1)
 
     def __post_init__(self) -> None:
-        check_fields(self, list)
+        check_fields(self)

@@ -1,0 +1,69 @@
+"""Declaring parameters as dataclass fields, and checking all of them at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from typing import Any
+
+from pathdex.errors import ConfigError, Problem, did_you_mean
+
+
+def parameter(
+    default: Any,
+    help: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: tuple[str, ...] | None = None,
+) -> Any:
+    """A dataclass field with a default, a help text and the values it may take; `check_fields` checks it."""
+    rules = {"help": help, "low": low, "high": high, "above": above, "choices": choices}
+    return field(default=default, metadata=rules)
+
+
+def check_fields(config: Any, cross_checks: Callable[[], Sequence[Problem | str]] = list) -> None:
+    """Raise `ConfigError` with every field that breaks its rule or, if none does, every problem of `cross_checks`."""
+    problems: list[Problem | str] = []
+    for spec in dataclasses.fields(config):
+        problem = _broken_rule(spec, getattr(config, spec.name))
+        if problem is not None:
+            problems.append(problem)
+    # A rule between fields means nothing while one of them is wrong by itself.
+    problems = problems or list(cross_checks())
+    if problems:
+        raise ConfigError(problems)
+
+
+def _broken_rule(spec: dataclasses.Field[Any], value: Any) -> Problem | None:
+    rules, kind = spec.metadata, str(spec.type)
+
+    def problem(rule: str, remedy: str | None = None) -> Problem:
+        return Problem(rule, spec.name, value, remedy)
+
+    if value is None:
+        return None if "None" in kind else problem("must be set", f"leave it out for the default {spec.default!r}")
+    if rules["choices"] is not None:
+        if value not in rules["choices"]:
+            return problem(f"must be one of {', '.join(rules['choices'])}{did_you_mean(value, rules['choices'])}")
+        return None
+    if kind in ("str", "bool"):
+        wanted, words = (str, "text") if kind == "str" else (bool, "true or false")
+        return None if isinstance(value, wanted) else problem(f"must be {words}")
+    whole = kind.startswith("int")
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        return problem(f"must be a {'whole ' if whole else ''}number")
+    if isinstance(value, float) and not math.isfinite(value):
+        return problem("must be finite")
+    for bound, broken, words in (
+        (rules["low"], operator.lt, "at least"),
+        (rules["high"], operator.gt, "at most"),
+        (rules["above"], operator.le, "greater than"),
+    ):
+        if bound is not None and broken(value, bound):
+            return problem(f"must be {words} {bound}", rules["help"])
+    return None
