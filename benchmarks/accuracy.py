@@ -77,7 +77,7 @@ def _run_one(data: DataSet, seed: int, on: str, parameters: dict[str, Any]) -> d
         "path_size": health.item_mean_size,
         "top_path_size": health.top_size,
         "used_paths": health.used_paths,
-        "records": model.learned.records,
+        "records": model.records,
     }
 
 

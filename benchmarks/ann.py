@@ -173,7 +173,7 @@ def _deep_retrieval(bench: Bench, data: Trained) -> dict[str, Any]:
         "postings": model.postings.items.nbytes + retriever.data.log_shares.nbytes + model.postings.offsets.nbytes,
         "trie": retriever.trie.first_child.nbytes + retriever.trie.label.nbytes,
         "network": sum(one.nbytes for one in retriever.structure if isinstance(one, np.ndarray)),
-        "paths of each item, for short allow lists": model.learned.paths.nbytes + model.learned.counts.nbytes,
+        "paths of each item, for short allow lists": model.model_state.paths.nbytes + model.model_state.counts.nbytes,
     }
     return {
         "points": points,

@@ -64,7 +64,7 @@ def run(share: float, test_users: int, out: Path | None) -> dict[str, Any]:
     }
     model = pathdex.DeepRetrieval(**config)
     with stages.stage("train, one epoch of each"):
-        model.fit(split.train, listener=LogLines())
+        model.fit(split.train, callbacks=[LogLines()])
     counts = split.train.item_counts()
     evaluated = {}
     for method in (
@@ -82,7 +82,7 @@ def run(share: float, test_users: int, out: Path | None) -> dict[str, Any]:
         "config": config,
         "seconds": stages.seconds,
         "peak_memory_gb": peak_memory(),
-        "records": model.learned.records,
+        "records": model.records,
         "results": evaluated,
     }
     if out is not None:

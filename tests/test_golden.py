@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 import pathdex
 from pathdex.data.interactions import Interactions
-from pathdex.experiments.method_specs import make
 from pathdex.experiments.runs import Run
 from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.recommenders.registry import make_estimator
 from pathdex.storage.bundle import Bundle, read_bundle
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -40,7 +40,7 @@ def test_a_golden_bundle_loads_and_answers_as_it_did(name: str) -> None:
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_training_gives_the_golden_arrays(name: str, data: Interactions, tmp_path: Path) -> None:
     golden = ESTIMATORS[name]
-    model = make(golden["estimator"], golden["parameters"], seed=golden["seed"], threads=1)
+    model = make_estimator(golden["estimator"], golden["parameters"], seed=golden["seed"], threads=1)
     model.fit(data)
     model.save(tmp_path / "model")
     assert_same_bundle(read_bundle(tmp_path / "model"), read_bundle(GOLDEN / "bundles" / name))
@@ -53,7 +53,7 @@ def test_a_golden_run_loads_and_answers_as_it_did() -> None:
 def test_a_golden_checkpoint_resumes_to_the_golden_result(tmp_path: Path) -> None:
     shutil.copytree(GOLDEN / "runs" / "interrupted", tmp_path / "run")
     run = Run.open(tmp_path / "run")
-    run.train(progress=False)
+    run.train(callbacks=())
     assert_same_bundle(read_bundle(run.bundle), read_bundle(GOLDEN / "runs" / "finished" / "bundle"))
 
 

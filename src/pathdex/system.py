@@ -46,7 +46,9 @@ TENSORBOARD = Feature("writing TensorBoard logs (pathdex train --tensorboard)", 
 SERVER = Feature("the HTTP server (pathdex serve)", "uvicorn", "server")
 MESSAGES = Feature("the HTTP server (pathdex serve)", "msgspec", "server")
 REDIS = Feature("a user store in Redis (pathdex serve --user-store redis://...)", "redis", "redis")
-FEATURES = (PLOTTING, TENSORBOARD, SERVER, MESSAGES, REDIS)
+IMPLICIT = Feature("the baseline implicit-als", "implicit", "peers")
+USEARCH = Feature("the HNSW graph of the baseline ffm-hnsw", "usearch", "ann")
+FEATURES = (PLOTTING, TENSORBOARD, SERVER, MESSAGES, REDIS, IMPLICIT, USEARCH)
 
 
 @dataclass(frozen=True)

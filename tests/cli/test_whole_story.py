@@ -17,9 +17,9 @@ from tests.cli.conftest import TINY, Pathdex, files_under
 COMMAND = "from pathdex.cli import main; main()"
 DIES = """
 import os, signal
-from pathdex.training import callbacks, trainer
+from pathdex.training import callbacks, checkpointing
 
-trainer.CHECKPOINT_SECONDS = 0.0
+checkpointing.CHECKPOINT_SECONDS = 0.0
 
 def on_step_end(self, phase, number, of, done, total, losses):
     if (phase, number, done) == {moment}:

@@ -10,7 +10,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.data.vocabulary import Vocabulary
-from pathdex.recommenders.base import Recommender, State
+from pathdex.recommenders.base import EstimatorState, Recommender
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, top_n, top_n_of
 
@@ -52,10 +52,10 @@ class Countdown(Recommender):
     def rank_candidates(self, histories: Ragged, candidates: Ragged, n: int) -> Ranking:
         return top_n_of(candidates, -candidates.values.astype(np.float32), NUM_ITEMS, n)
 
-    def _state(self) -> State:
+    def get_state(self) -> EstimatorState:
         raise AssertionError("not saved here")
 
-    def _restore(self, state: State) -> None:
+    def set_state(self, state: EstimatorState) -> None:
         raise AssertionError("not opened here")
 
 

@@ -50,7 +50,7 @@ def test_a_model_is_kept_and_opened_again(asked: Asked, tmp_path: Path) -> None:
     one = workshop(replace(asked, methods=["item-cf"], parameters={}), tmp_path)
     model, fitted = one.fit("item-cf", {"neighbours": 7}, 0)
     one.keep("item-cf", 0, model)
-    assert one.model("item-cf", 0)._state().settings["neighbours"] == 7
+    assert one.model("item-cf", 0).get_state().settings["neighbours"] == 7
     assert fitted["fit_seconds"] > 0
     assert [file.name for file in (tmp_path / "models").iterdir()] == ["item-cf-seed0"]
 

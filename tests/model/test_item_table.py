@@ -1,6 +1,7 @@
 import torch
 
-from pathdex.model.item_table import ItemTable, LazyAdam
+from pathdex.model.item_table import ItemTable
+from pathdex.model.lazy_adam import LazyAdam
 
 
 def test_row_adam_on_all_rows_is_adam() -> None:

@@ -1,15 +1,24 @@
-"""A listener that keeps what it hears."""
+"""A callback that keeps what it is told."""
 
 from typing import Any
 
+from pathdex.training.callbacks import Callback, StepProgress
 
-class Notes:
+
+class RecordedTraining(Callback):
     def __init__(self) -> None:
+        self.calls: list[str] = []
         self.steps: list[tuple[str, int, int]] = []
         self.records: list[dict[str, Any]] = []
 
-    def on_step_end(self, phase: str, number: int, of: int, done: int, total: int, losses: dict[str, float]) -> None:
-        self.steps.append((phase, done, total))
+    def on_train_begin(self) -> None:
+        self.calls.append("begin")
+
+    def on_step_end(self, progress: StepProgress) -> None:
+        self.steps.append((progress.phase, progress.step, progress.steps))
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
         self.records.append(record)
+
+    def on_train_end(self) -> None:
+        self.calls.append("end")

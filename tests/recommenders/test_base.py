@@ -15,7 +15,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import BundleError, QueryError
-from pathdex.recommenders.base import Query, Recommender, ScoredItem, State
+from pathdex.recommenders.base import EstimatorState, Query, Recommender, ScoredItem
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
 from pathdex.storage.array_folder import MANIFEST
@@ -46,10 +46,10 @@ class Recorder(Recommender):
             scores[query, : len(found)] = -found
         return Ranking(items, scores, np.zeros(len(histories), np.int64))
 
-    def _state(self) -> State:
-        return State({"greeting": "hello"}, {"marks": self.marks})
+    def get_state(self) -> EstimatorState:
+        return EstimatorState({"greeting": "hello"}, {"marks": self.marks})
 
-    def _restore(self, state: State) -> None:
+    def set_state(self, state: EstimatorState) -> None:
         self.asked = []
         self.greeting = state.settings["greeting"]
         self.marks = state.arrays["marks"]

@@ -47,7 +47,7 @@ class KnownVectors:
     def user_vectors(self, histories: Ragged) -> Any:
         return np.stack([self.item_vectors[row].sum(axis=0) for row in histories])
 
-    def _state(self) -> Any:
+    def get_state(self) -> Any:
         raise AssertionError("not saved here")
 
 

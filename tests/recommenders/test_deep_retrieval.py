@@ -67,14 +67,14 @@ def test_it_recommends_from_the_histories_group(model: DeepRetrieval) -> None:
 
 def test_neighbours_are_those_of_item_cf_and_leave_the_rest_as_it_is(model: DeepRetrieval, data: Interactions) -> None:
     near = DeepRetrieval(**SETTINGS, neighbours=5, threads=1).fit(data)
-    found, expected = near.learned.neighbours, ItemCF(neighbours=5, shrinkage=20.0).fit(data)._similarity
+    found, expected = near.model_state.neighbours, ItemCF(neighbours=5, shrinkage=20.0).fit(data)._similarity
     assert found is not None
     assert expected is not None
     assert found.items.tolist() == expected.indices.tolist()
     assert found.offsets.tolist() == expected.indptr.tolist()
     np.testing.assert_array_equal(found.similarities, expected.data)
-    np.testing.assert_array_equal(near.learned.paths, model.learned.paths)
-    np.testing.assert_array_equal(near.learned.rows, model.learned.rows)
+    np.testing.assert_array_equal(near.model_state.paths, model.model_state.paths)
+    np.testing.assert_array_equal(near.model_state.rows, model.model_state.rows)
     assert near.without_neighbours().recommend(HISTORY, 6) == model.recommend(HISTORY, 6)
     assert near.recommend(HISTORY, 6) != model.recommend(HISTORY, 6)
 
@@ -95,7 +95,7 @@ def test_a_beam_of_all_paths_ranks_like_exhaustive_scoring(model: DeepRetrieval)
     histories = model.encode_histories([HISTORY, ["item 30"], []])
     plain = DeepRetrieval(**SETTINGS)
     plain._items = model._items
-    plain._adopt(dataclasses.replace(model.learned, config=model.config.replace(path_weight=0.0)))
+    plain._adopt(dataclasses.replace(model.model_state, config=model.config.replace(path_weight=0.0)))
     ranking = plain.rank(histories, 32, beam=16)
     scores = model.user_vectors(histories) @ model.item_vectors.T + model.item_bias
     assert ranking.candidates.tolist() == [32, 32, 32]
@@ -191,8 +191,8 @@ def test_similar_items_are_those_on_the_same_paths_by_cosine() -> None:
     cosine = vectors @ vectors[3]
     assert [item for item, _ in found] == [100 + code for code in np.argsort(-cosine, kind="stable") if code != 3]
     np.testing.assert_allclose([score for _, score in found], np.sort(np.delete(cosine, 3))[::-1], rtol=1e-4)
-    own = set(model.learned.paths[3].tolist())
-    on_them = {100 + code for code in range(30) if code != 3 and own & set(model.learned.paths[code].tolist())}
+    own = set(model.model_state.paths[3].tolist())
+    on_them = {100 + code for code in range(30) if code != 3 and own & set(model.model_state.paths[code].tolist())}
     assert {item for item, _ in model.similar_items(103, n=len(on_them))} == on_them
 
 
@@ -222,7 +222,7 @@ def test_why_not_names_the_layer_and_the_smallest_beam() -> None:
         why = model.why_not(history, item, n=5, beam=3)
         told.add(why.reason)
         assert why.explanation == model.explain(history, item, beam=3)
-        own = set(model.learned.paths[item - 100].tolist())
+        own = set(model.model_state.paths[item - 100].tolist())
         if why.reason == "beam":
             assert why.smallest_beam is not None
             assert own & set(model.retriever.beam(user, why.smallest_beam)[0].tolist())
@@ -287,6 +287,6 @@ def test_an_index_learned_on_a_trained_encoder_is_that_of_a_whole_training(
     model: DeepRetrieval, data: Interactions
 ) -> None:
     again = DeepRetrieval(**SETTINGS, threads=1).fit(data, encoder_of=model)
-    np.testing.assert_array_equal(again.learned.paths, model.learned.paths)
+    np.testing.assert_array_equal(again.model_state.paths, model.model_state.paths)
     np.testing.assert_array_equal(again.item_vectors, model.item_vectors)
     assert again.recommend(HISTORY, n=5) == model.recommend(HISTORY, n=5)

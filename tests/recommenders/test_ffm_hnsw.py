@@ -88,7 +88,7 @@ def test_a_graph_of_another_size_is_refused(model: FFMHNSW, tmp_path: Path) -> N
 
 
 def test_the_same_data_gives_the_same_bundle(model: FFMHNSW) -> None:
-    first, again = model._state(), FFMHNSW(**TINY).fit(grouped_data(TEXT_IDS))._state()
+    first, again = model.get_state(), FFMHNSW(**TINY).fit(grouped_data(TEXT_IDS)).get_state()
     assert first.arrays["graph"].tobytes() == again.arrays["graph"].tobytes()
     assert all(first.weights[name].tobytes() == again.weights[name].tobytes() for name in first.weights)
 

@@ -11,7 +11,7 @@ from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import ConfigError, DataError, MissingExtraError, QueryError
 from pathdex.recommenders.implicit_als import ImplicitALS
 from tests.recommender_contract import TEXT_IDS, RecommenderContract, grouped_data
-from tests.recommenders.fakes import Notes
+from tests.recommenders.fakes import RecordedTraining
 
 
 class TestContract(RecommenderContract):
@@ -72,6 +72,6 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_iteration_is_told() -> None:
-    notes = Notes()
-    ImplicitALS(factors=2, iterations=3, threads=1).fit(grouped_data(TEXT_IDS), listener=notes)
+    notes = RecordedTraining()
+    ImplicitALS(factors=2, iterations=3, threads=1).fit(grouped_data(TEXT_IDS), callbacks=[notes])
     assert notes.steps == [("als", 1, 3), ("als", 2, 3), ("als", 3, 3)]

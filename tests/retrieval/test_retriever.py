@@ -41,7 +41,7 @@ def filter_sets(draw: Any) -> Filters:
 @torch.no_grad()
 def exhaustive_scores(model: DeepRetrieval, rows: Ragged) -> NDArray[np.float32]:
     """The final score of every item over all of its paths: (query, item)."""
-    network, learned = model.network, model.learned
+    network, learned = model.network, model.model_state
     users = network.user_vectors(rows)
     nodes = torch.from_numpy(decode_paths(learned.paths, model.num_nodes, model.config.depth)).flatten(0, 1)
     log_p = path_log_probabilities(network.structure, users, nodes.expand(len(users), -1, -1))
@@ -151,7 +151,7 @@ def test_a_narrow_beam_finds_the_items_of_the_models_beam(rows: list[list[int]],
     for row, paths, totals in zip(rows, nodes.numpy(), log_p.numpy(), strict=True):
         kept = np.isfinite(totals)
         items, index = model.postings.gather(
-            encode_paths(paths[kept], model.num_nodes), totals[kept], model.learned.log_shares
+            encode_paths(paths[kept], model.num_nodes), totals[kept], model.model_state.log_shares
         )
         found = model.retriever.candidates(model.retriever.read(np.array(row)), NO_FILTERS, 0, beam=beam, least=0)
         order, expected = np.argsort(found.items), np.argsort(items)
@@ -163,20 +163,20 @@ def test_a_budget_keeps_the_most_probable_items() -> None:
     model = random_model(ITEMS)
     state = model.state([101, 104])
     whole = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH)
-    kept = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, budget=7)
+    kept = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, candidates=7)
     order = sorted(range(ITEMS), key=lambda place: (-whole.log_probability[place], whole.items[place]))
     assert sorted(kept.items.tolist()) == sorted(whole.items[order[:7]].tolist())
 
 
 def test_a_fifth_of_a_budget_goes_to_the_most_similar_items() -> None:
     model = random_model(ITEMS, neighbours=8)
-    assert model.learned.neighbours is not None
+    assert model.model_state.neighbours is not None
     state = model.state([101, 104])
     whole = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH)
-    kept = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, budget=10)
+    kept = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, candidates=10)
     order = sorted(range(ITEMS), key=lambda place: (-whole.log_probability[place], whole.items[place]))
     by_paths = whole.items[order[:8]].tolist()
-    sums = similarities(model.learned.neighbours, Ragged.from_rows([[1, 4]]), model)[0]
+    sums = similarities(model.model_state.neighbours, Ragged.from_rows([[1, 4]]), model)[0]
     others = sorted(set(range(ITEMS)) - set(by_paths), key=lambda item: (-sums[item], item))
     assert sorted(kept.items.tolist()) == sorted([*by_paths, *others[:2]])
     assert kept.similarity is not None

@@ -104,4 +104,4 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved Deep Retrieval model with text ids, trained well enough to tell the groups apart."""
     better = {**TINY, "batch_size": 64, "structure_batch_size": 64, "epochs": 3}
     model = pathdex.DeepRetrieval(**better, learning_rate=0.02, item_learning_rate=0.02, threads=1)
-    return model.fit(grouped_data(TEXT_IDS), progress=False).save(tmp_path_factory.mktemp("models") / "deep")
+    return model.fit(grouped_data(TEXT_IDS), callbacks=()).save(tmp_path_factory.mktemp("models") / "deep")

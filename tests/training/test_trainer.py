@@ -14,6 +14,7 @@ from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import ConfigError, DataError, RunError
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.training.callbacks import Callback, StepProgress
 from pathdex.training.trainer import Trainer
 from tests.tiny import TINY
 
@@ -35,19 +36,16 @@ def test_a_device_that_is_not_there_is_refused() -> None:
         Trainer(Config.from_dict(TINY), RunOptions(device="tpu"), blocks())
 
 
-class StopAfter:
+class StopAfter(Callback):
     """Stands in for a kill: raises after a number of steps."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
 
-    def on_step_end(self, *_: Any) -> None:
+    def on_step_end(self, progress: StepProgress) -> None:
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
-
-    def on_epoch_end(self, record: dict[str, Any]) -> None:
-        return
 
 
 def outcome(one: Trainer) -> list[np.ndarray]:
@@ -95,9 +93,9 @@ def test_a_killed_run_resumes_to_the_same_result(
 ) -> None:
     whole = trainer(blocks(), **parameters)
     whole.run()
-    monkeypatch.setattr("pathdex.training.trainer.CHECKPOINT_SECONDS", 0.0)  # a checkpoint after every step
+    monkeypatch.setattr("pathdex.training.checkpointing.CHECKPOINT_SECONDS", 0.0)  # a checkpoint after every step
     killed = trainer(blocks(), tmp_path / "state", **parameters)
-    killed.listener = StopAfter(steps)
+    killed.loop.callbacks = [StopAfter(steps)]
     with pytest.raises(KeyboardInterrupt):
         killed.run()
     resumed = trainer(blocks(), tmp_path / "state", **parameters)
@@ -199,7 +197,7 @@ def test_a_history_predicts_the_next_items_that_it_is_asked_for(reach: int) -> N
     data = Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(len(rows))), Vocabulary(np.arange(items)))
     training = {"epochs": 30, "rounds": 6, "dropout": 0.0, "learning_rate": 0.01, "structure_learning_rate": 0.02}
     model = DeepRetrieval(**{**TINY, **training, "num_nodes": 6, "path_size": 2.0}, next_items=reach, threads=1)
-    model.fit(data, progress=False)
+    model.fit(data, callbacks=())
     for searched in (model, BruteForce(model)):
         found = [searched.recommend([(last - 1) % items, last], n=3) for last in range(items)]
         ahead = [{(last + step) % items for step in range(1, 4)} for last in range(items)]

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from pathdex.training.callbacks import describe_record, show_figures
+from pathdex.training.callbacks import Callback, StepProgress, describe_record, format_figures
 
 LOG_WIDTH = 160
 """Columns where nobody watches: a log has no width of its own."""
@@ -88,15 +88,16 @@ class _Lines:
             self.console.print(f"{self.title}: {done:,}{whole}")
 
 
-class LogLines:
+class LogLines(Callback):
     """Tells a log how training goes: a line per finished epoch, and one now and then inside a long one."""
 
     def __init__(self) -> None:
         self.console, self.last = err(), monotonic()
 
-    def on_step_end(self, phase: str, number: int, of: int, done: int, total: int, losses: dict[str, float]) -> None:
+    def on_step_end(self, progress: StepProgress) -> None:
         if monotonic() - self.last >= LINE_SECONDS:
-            self._print(f"{phase} {number}/{of}  step {done:,} of {total:,}  {show_figures(losses)}")
+            where = f"{progress.phase} {progress.epoch}/{progress.epochs}  step {progress.step:,} of {progress.steps:,}"
+            self._print(f"{where}  {format_figures(progress.losses)}")
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
         self._print(describe_record(record))

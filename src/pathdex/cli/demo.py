@@ -73,9 +73,9 @@ def demo(
     split = split_users(data, test_users=max(1, users // HELD_OUT), seed=seed)
     note.print("training: the encoder first, then EM on the paths")
     model = DeepRetrieval(seed=seed, **SETTINGS)
-    model.fit(split.train, listener=None if interactive() else LogLines())
+    model.fit(split.train, callbacks=None if interactive() else [LogLines()])
     _evaluate(model, split)
-    for part in health_tables(model.health(), m_step_records(model.learned.records)):
+    for part in health_tables(model.health(), m_step_records(model.records)):
         console.print(part)
     _recovery(model, catalogue)
     _recommendations(model, split, catalogue)
@@ -105,7 +105,7 @@ def _recovery(model: DeepRetrieval, catalogue: DemoCatalogue) -> None:
     from pathdex.evaluation.recovery import planted_recovery
 
     names = [str(one) for one in model.items.ids(range(len(model.items)))]
-    found = planted_recovery(model.learned.paths, [catalogue.interests(name) for name in names])
+    found = planted_recovery(model.model_state.paths, [catalogue.interests(name) for name in names])
     out().print(
         pairs(
             "Planted interests",

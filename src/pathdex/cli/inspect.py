@@ -32,14 +32,14 @@ def inspect(
         pathdex inspect runs/first --plot index.png --json index.json
     """
     from pathdex.evaluation.plots import check_picture, m_step_records, plot_index
-    from pathdex.recommenders.deep_retrieval import with_index
+    from pathdex.recommenders.capabilities import HasIndex, require
     from pathdex.recommenders.registry import load
     from pathdex.storage.json_file import write_json
 
     if plot is not None:
         check_picture(plot)
-    model = with_index(load(folder))
-    health, steps = model.health(), m_step_records(model.learned.records)
+    model = require(load(folder), HasIndex)
+    health, steps = model.health(), m_step_records(model.records)
     console = out()
     for part in health_tables(health, steps):
         console.print(part)

@@ -118,7 +118,7 @@ def conditions(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _one(model: Recommender, history: list[str], *, explain: bool, asked: dict[str, Any]) -> None:
-    from pathdex.recommenders.deep_retrieval import with_index
+    from pathdex.recommenders.capabilities import CanExplain, require
 
     console = out()
     found = model.recommend(history, **asked)
@@ -126,7 +126,7 @@ def _one(model: Recommender, history: list[str], *, explain: bool, asked: dict[s
     console.print(table(f"For {', '.join(history)}", ["rank", "item", "score"], rows, left=2))
     if explain:
         for one in found:
-            console.print(str(with_index(model).explain(history, one.id, beam=asked.get("beam"))))
+            console.print(str(require(model, CanExplain).explain(history, one.id, beam=asked.get("beam"))))
 
 
 def _many(

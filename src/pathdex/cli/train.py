@@ -87,7 +87,7 @@ def train(
     if run.finished:
         note.print(f"{folder} is finished already.")
     try:
-        model = run.train(prepared, listener=None if interactive() else LogLines(), tensorboard=tensorboard)
+        model = run.train(prepared, callbacks=None if interactive() else [LogLines()], tensorboard=tensorboard)
     except KeyboardInterrupt:
         note.print(f"\nInterrupted. Go on with: pathdex train --out {folder} --resume")
         raise typer.Exit(INTERRUPTED) from None

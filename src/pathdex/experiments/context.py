@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -17,15 +16,15 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.readers import read
 from pathdex.data.splits import Queries, Split, make_split
 from pathdex.errors import DataError
-from pathdex.experiments.method_specs import make
 from pathdex.experiments.report_request import Request
 from pathdex.experiments.run_request import default_held_out
 from pathdex.experiments.steps import Store, Watcher
 from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
-from pathdex.recommenders.registry import load
+from pathdex.recommenders.registry import load, make_estimator
 from pathdex.storage.array_folder import file_digest
+from pathdex.training.callbacks import Callback, StepProgress
 
 
 class Context:
@@ -73,10 +72,8 @@ class Context:
         if name == BruteForce.name and DeepRetrieval.name in request.methods:
             model: Recommender = BruteForce(self.model(DeepRetrieval.name, seed))  # type: ignore[arg-type]
         else:
-            model = make(name, parameters, seed=seed, device=request.device, threads=request.threads)
-            taken = inspect.signature(model.fit).parameters
-            heard = {key: value for key, value in {"progress": False, "listener": told}.items() if key in taken}
-            model.fit(train, **heard)
+            model = make_estimator(name, parameters, seed=seed, device=request.device, threads=request.threads)
+            model.fit(train, callbacks=[told])
         return model, {"fit_seconds": time.monotonic() - started, "records": told.records}
 
     def listener(self) -> RecordingCallback:
@@ -117,15 +114,16 @@ class Context:
         return self.store.models / f"{name}-seed{seed}"
 
 
-class RecordingCallback:
+class RecordingCallback(Callback):
     """Keeps the records of a training, and passes on how it comes along."""
 
     def __init__(self, watcher: Watcher) -> None:
         self.watcher = watcher
         self.records: list[dict[str, Any]] = []
 
-    def on_step_end(self, phase: str, number: int, of: int, done: int, total: int, losses: dict[str, float]) -> None:
-        self.watcher.advanced(f"{phase} {number}/{of}", done, total)
+    def on_step_end(self, progress: StepProgress) -> None:
+        title = f"{progress.phase} {progress.epoch}/{progress.epochs}"
+        self.watcher.advanced(title, progress.step, progress.steps)
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
         self.records.append(record)

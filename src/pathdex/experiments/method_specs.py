@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import importlib
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pathdex.errors import ConfigError, MissingExtraError, QueryError
-from pathdex.recommenders.base import Recommender
-from pathdex.recommenders.brute_force import BruteForce
+from pathdex.errors import MissingExtraError, QueryError
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
-from pathdex.recommenders.registry import ESTIMATORS
+from pathdex.recommenders.registry import make_estimator
 
 Values = Mapping[str, Any]
 
@@ -111,22 +107,6 @@ BUDGETS = (5, 10, 20)
 """Deep Retrieval is also asked with budgets of so many times n."""
 
 
-def make(
-    name: str, parameters: Values, *, seed: int = 0, device: str = "cpu", threads: int | None = None
-) -> Recommender:
-    """The estimator of that name, not fitted; what it takes of seed, device and threads is passed on."""
-    estimator = _estimator(name)
-    taken = inspect.signature(estimator).parameters
-    running = {"seed": seed, "device": device, "threads": threads}
-    if estimator is not BruteForce:
-        running = {key: value for key, value in running.items() if key in taken}
-    try:
-        made: Recommender = estimator(**running, **parameters)
-    except TypeError as error:
-        raise ConfigError([f"{name}: {error}; docs/baselines.md lists the hyper-parameters of each method"]) from error
-    return made
-
-
 def choose_methods(named: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
     """The methods to run, in the order of the tables, and those left out with the reason.
 
@@ -142,7 +122,7 @@ def choose_methods(named: Sequence[str] | None) -> tuple[list[str], dict[str, st
         if named and name not in named:
             continue
         try:
-            make(name, {})
+            make_estimator(name)
         except MissingExtraError as error:
             if named:
                 raise
@@ -150,9 +130,3 @@ def choose_methods(named: Sequence[str] | None) -> tuple[list[str], dict[str, st
         else:
             chosen.append(name)
     return chosen, missing
-
-
-def _estimator(name: str) -> type[Any]:
-    module, kind = ESTIMATORS[name].split(":")
-    found: type[Any] = getattr(importlib.import_module(module), kind)
-    return found

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from pathdex.errors import ConfigError, RunError
-from pathdex.experiments.method_specs import METHOD_SPECS, choose_methods, make
+from pathdex.experiments.method_specs import METHOD_SPECS, choose_methods
 from pathdex.experiments.presets import FULL, QUICK, Budget, find_preset
 from pathdex.experiments.run_request import Given, check_request
 from pathdex.recommenders.base import check_n
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.recommenders.registry import make_estimator
 
 GROWING = ("methods", "missing", "seeds", "parameters", "tuned", "sensitivity")
 """What may change between two calls, since it only adds steps; a step that it would change refuses."""
@@ -100,7 +101,7 @@ def check_asked(asked: Asked) -> Request:
         own = dict(preset.model) if name == DeepRetrieval.name else {}
         own |= METHOD_SPECS[name].quick if asked.quick else {}
         parameters[name] = {**own, **asked.parameters.get(name, {})}
-        make(name, parameters[name], device=checked.options.device)
+        make_estimator(name, parameters[name], device=checked.options.device)
     tuned = tuple(
         name for name in methods if METHOD_SPECS[name].trials and not (name == DeepRetrieval.name and preset.model)
     )

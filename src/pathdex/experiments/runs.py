@@ -1,16 +1,13 @@
 """A run: the folder in which a model is trained, and all that is needed to repeat, resume and evaluate it.
 
-RUN/run.json                what was asked for: source, split, configuration, options
-RUN/split/                  training sequences and held-out users
-RUN/checkpoint.safetensors  where training stands
-RUN/log.jsonl               one line per epoch or round
-RUN/bundle/                 the finished model
+`pathdex.storage.run_folder` describes its files.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +18,8 @@ from pathdex.data.splits import Split
 from pathdex.errors import RunError, StorageError
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.storage.checkpoint import load_checkpoint
-from pathdex.training.callbacks import Callback, CallbackList, JsonLines, TensorBoard
-
-BUNDLE = "bundle"
+from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, LOG, REQUEST, SPLIT
+from pathdex.training.callbacks import Callback, JsonLines, TensorBoard, default_callbacks
 
 
 @dataclass(frozen=True)
@@ -39,11 +35,11 @@ class Run:
 
     @property
     def checkpoint(self) -> Path:
-        return self.path / "checkpoint.safetensors"
+        return self.path / CHECKPOINT
 
     @property
     def log(self) -> Path:
-        return self.path / "log.jsonl"
+        return self.path / LOG
 
     @property
     def finished(self) -> bool:
@@ -56,9 +52,9 @@ class Run:
         request = {"config": config.to_dict(), "options": vars(options), **source}
         try:
             path.mkdir(parents=True)
-            save_split(path / "split", split)
+            save_split(path / SPLIT, split)
             # Written last: a folder with a request is one whose split is whole.
-            (path / "run.json").write_text(json.dumps(request, indent=2) + "\n")
+            (path / REQUEST).write_text(json.dumps(request, indent=2) + "\n")
         except OSError as error:
             shutil.rmtree(path, ignore_errors=True)
             raise StorageError(f"cannot write {path}: {error.strerror}; free space or choose another folder") from error
@@ -82,17 +78,17 @@ class Run:
         if not path.is_dir():
             raise RunError(f"{path} is not a run folder; pass the --out of `pathdex train`")
         try:
-            return cls(path, json.loads((path / "run.json").read_text()))
+            return cls(path, json.loads((path / REQUEST).read_text()))
         except OSError as error:
             raise RunError(
                 f"{path} has no run.json: it is no run, or was stopped while the data was prepared; "
                 "remove it and train again"
             ) from error
         except ValueError as error:
-            raise RunError(f"{path / 'run.json'} is damaged ({error}); remove the folder and train again") from error
+            raise RunError(f"{path / REQUEST} is damaged ({error}); remove the folder and train again") from error
 
     def split(self) -> Split:
-        return load_split(self.path / "split")
+        return load_split(self.path / SPLIT)
 
     def model(self) -> DeepRetrieval:
         """The finished model."""
@@ -104,28 +100,25 @@ class Run:
         self,
         split: Split | None = None,
         *,
-        progress: bool | None = None,
-        listener: Callback | None = None,
+        callbacks: Sequence[Callback] | None = None,
         tensorboard: bool = False,
     ) -> DeepRetrieval:
-        """Train to the end, from the checkpoint if there is one, and save the bundle. `listener` hears of it too."""
+        """Train to the end, from the checkpoint if there is one, and save the bundle.
+
+        `callbacks` are called besides those that write the log; None: a progress bar on a terminal.
+        """
         if self.finished:
             return self.model()
         resume = self.checkpoint.exists()
         if resume:
-            # A kill between checkpoint and log loses or cuts a line; the checkpoint holds them all.
+            # A kill between checkpoint and log loses or cuts a line; the checkpoint holds all records.
             records = load_checkpoint(self.checkpoint)[0]["records"]
             self.log.write_text("".join(json.dumps(record) + "\n" for record in records))
-        listeners: list[Callback] = [JsonLines(self.log), *([] if listener is None else [listener])]
+        following: list[Callback] = [JsonLines(self.log)]
+        following += default_callbacks() if callbacks is None else callbacks
         if tensorboard:
-            listeners.append(TensorBoard(self.path / "tensorboard"))
-        model = DeepRetrieval(Config.from_dict(self.request["config"]), **self.request["options"])
-        model.fit(
-            (split or self.split()).train,
-            progress=progress,
-            listener=CallbackList(*listeners),
-            checkpoint=self.checkpoint,
-            resume=resume,
-        )
+            following.append(TensorBoard(self.path / "tensorboard"))
+        model = DeepRetrieval.from_params(self.request["config"], **self.request["options"])
+        model.fit((split or self.split()).train, callbacks=following, checkpoint=self.checkpoint, resume=resume)
         model.save(self.bundle)
         return model

@@ -22,7 +22,8 @@ from pathdex.experiments.steps import Store, Work
 from pathdex.experiments.timing import time_methods
 from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.brute_force import BruteForce
-from pathdex.recommenders.deep_retrieval import DeepRetrieval, with_index
+from pathdex.recommenders.capabilities import HasIndex, require
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 BATCH = 1024
 Options = Mapping[str, Any]
@@ -88,11 +89,11 @@ class StepRunner:
         self.workshop.forget_trials(tuned)
         return {
             **fitted,
-            "parameters": hyper_parameters(model),
+            "parameters": model.get_params(),
             "rows": [_row(result) for result in found.results],
             "f_measure_by_user": [result.per_user["f_measure"].tolist() for result in found.results],
             "popularity": popularity,
-            "health": model.health().to_dict() if isinstance(model, DeepRetrieval) else None,
+            "health": model.health().to_dict() if isinstance(model, HasIndex) else None,
         }
 
     def curve(self, method: str, seed: int, options: Sequence[Options]) -> dict[str, Any]:
@@ -124,7 +125,7 @@ class StepRunner:
 
     def loss(self, seed: int, options: Sequence[Options]) -> dict[str, Any]:
         """What brute force finds, what of it the paths lead to, what the final score keeps."""
-        model, split = with_index(self.workshop.model(DeepRetrieval.name, seed)), self.workshop.split(seed)
+        model, split = self._deep_retrieval(seed), self.workshop.split(seed)
         return decompose(
             model,
             BruteForce(model),
@@ -142,7 +143,7 @@ class StepRunner:
         alpha is held at what the comparison's model found, as the paper holds all others when it varies one; `changes`
         may multiply it (`penalty_factor`) and the number of nodes (`nodes_factor`, `nodes_power`).
         """
-        base = with_index(self.workshop.model(DeepRetrieval.name, seed)).without_neighbours()
+        base = self._deep_retrieval(seed).without_neighbours()
         config = base.config.replace(**shape(base, changes))
         if changes and config == base.config.replace(**shape(base, {})):
             return self.workshop.store.result(BASE)
@@ -152,7 +153,7 @@ class StepRunner:
         with warnings.catch_warnings():
             # Shapes that make a bad index are part of the study.
             warnings.simplefilter("ignore", IndexHealthWarning)
-            model.fit(train, progress=False, listener=self.workshop.listener(), encoder_of=shared)
+            model.fit(train, callbacks=[self.workshop.listener()], encoder_of=shared)
         health, beam = model.health(), self.workshop.store.result(WIDTHS)["beam"]
         return {
             "nodes": model.num_nodes,
@@ -168,11 +169,14 @@ class StepRunner:
     def beams(self, seed: int, beams: Sequence[int], own: int | None) -> dict[str, Any]:
         """The comparison's Deep Retrieval, without neighbours, with every beam, and the beam for the study of the other
         hyper-parameters: `own`, or the one whose number of candidates is nearest to ten times n."""
-        model = with_index(self.workshop.model(DeepRetrieval.name, seed)).without_neighbours()
+        model = self._deep_retrieval(seed).without_neighbours()
         points = self._widths(model, beams, seed)
         wanted = 10 * self.request.n
         nearest = min(points, key=lambda point: abs(math.log(max(point["candidates"], 1) / wanted)))
         return {"points": points, "beam": own or nearest["beam"]}
+
+    def _deep_retrieval(self, seed: int) -> DeepRetrieval:
+        return require(self.workshop.model(DeepRetrieval.name, seed), DeepRetrieval)
 
     def _chosen_trial(self, trials: Sequence[str], seed: int) -> tuple[Recommender, dict[str, Any]] | None:
         """The model of the best trial, if it had this seed and is still there."""
@@ -238,20 +242,11 @@ def chosen_values(store: Store, trials: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def hyper_parameters(model: Recommender) -> dict[str, Any]:
-    """All hyper-parameters of a fitted model, by name."""
-    if isinstance(model, DeepRetrieval):
-        return model.config.to_dict()
-    if isinstance(model, BruteForce):
-        return {}
-    return dict(model._state().settings)
-
-
 def shape(base: DeepRetrieval, changes: Options) -> dict[str, Any]:
     """The changes of a sensitivity step as hyper-parameters, given the model that they start from."""
     values = dict(changes)
     nodes = base.num_nodes ** values.pop("nodes_power", 1.0) * values.pop("nodes_factor", 1.0)
-    penalties = [record["penalty"] for record in base.learned.records if "penalty" in record]
+    penalties = [record["penalty"] for record in base.records if "penalty" in record]
     penalty = base.config.penalty if base.config.penalty is not None or not penalties else penalties[-1]
     if penalty is not None:
         values = {"penalty": penalty * values.pop("penalty_factor", 1.0), "candidates_per_query": None, **values}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pathdex.config import RunOptions
 from pathdex.data.ragged import Ragged
 from pathdex.evaluation.protocol import seen_filter
 from pathdex.recommenders.base import Recommender
@@ -51,7 +49,7 @@ def time_methods(
     together = histories.take(np.arange(BATCH) % len(histories))
     spent: list[list[tuple[float, float]]] = [[] for _ in methods]
     for model, _ in methods:
-        limit_threads(model)
+        model.set_threads(1)
     with one_thread():
         for model, options in methods:
             for query in single[:WARM_CALLS]:
@@ -71,18 +69,6 @@ def time_methods(
                 if advanced is not None:
                     advanced(number * len(methods) + done + 1, rounds * len(methods))
     return [Timing(tuple(one for one, _ in rows), tuple(batch for _, batch in rows)) for rows in spent]
-
-
-def limit_threads(model: Recommender) -> None:
-    """Have a model that makes its own threads use one."""
-    inner: Any = getattr(model, "_model", None)
-    if isinstance(inner, Recommender):
-        limit_threads(inner)
-    elif hasattr(inner, "num_threads"):
-        inner.num_threads = 1
-    options = getattr(model, "options", None)
-    if isinstance(options, RunOptions):
-        model.options = dataclasses.replace(options, threads=1)  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""All that is learned by gradient: item table, user encoder, structure model."""
+"""All that is learned by gradient: item table, user encoder and, for Deep Retrieval, the structure model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pathdex.config import Config
+from pathdex.config import Config, EncoderConfig
 from pathdex.data.ragged import Ragged
 from pathdex.model.encoders import ENCODERS
 from pathdex.model.item_table import ItemTable
@@ -17,19 +17,34 @@ ITEM_ROWS = "items"
 
 
 class Network(nn.Module):
-    """The parameters of Deep Retrieval for a catalogue of `num_items`; `config.num_nodes` must be set."""
+    """An item table and a user encoder for a catalogue of `num_items`; with `index`, a structure model as well.
 
-    def __init__(self, config: Config, num_items: int) -> None:
+    `encoder` replaces the one that the configuration names.
+    """
+
+    def __init__(
+        self,
+        config: EncoderConfig,
+        num_items: int,
+        index: Config | None = None,
+        *,
+        encoder: nn.Module | None = None,
+    ) -> None:
         super().__init__()
-        assert config.num_nodes is not None
         dim = config.embedding_dim
         self.num_items, self.history_length = num_items, config.history_length
         self.items = ItemTable(num_items, dim, shared=config.shared_items)
         self.start = nn.Parameter(torch.randn(dim) * dim**-0.5)
-        self.encoder = ENCODERS[config.encoder](dim, config.dropout)
-        self.structure = STRUCTURES[config.structure](
-            dim, config.num_nodes, config.depth, config.structure_hidden, config.node_dim
-        )
+        self.encoder = encoder or ENCODERS[config.encoder](dim, config.dropout)
+        if index is not None:
+            assert index.num_nodes is not None
+            self.structure = STRUCTURES[index.structure](
+                dim, index.num_nodes, index.depth, index.structure_hidden, index.node_dim
+            )
+
+    @property
+    def has_structure(self) -> bool:
+        return "structure" in self._modules
 
     @property
     def device(self) -> torch.device:

@@ -1,7 +1,7 @@
-"""What every recommender does, whatever it learned: Deep Retrieval and all baselines inherit this contract.
+"""The contract of every recommender: Deep Retrieval and all baselines inherit it.
 
-An estimator implements four things: `fit`, `rank` (codes in, codes out), and `_state`/`_restore` for bundles. The verbs
-a user calls, with external ids, are written once here.
+An estimator implements `get_params`, `fit`, `rank` (codes in, codes out), and `get_state` / `set_state` for bundles.
+The methods that users call, with external ids, are written once here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
@@ -17,16 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
+from pathdex.config import RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
-from pathdex.errors import BundleError, NotFittedError, QueryError
+from pathdex.errors import BundleError, ConfigError, NotFittedError, QueryError, did_you_mean
 from pathdex.retrieval.filters import NO_FILTERS, Codes, Filters, Mask
 from pathdex.retrieval.ranking import Ranking
 from pathdex.storage.bundle import Bundle, read_bundle, write_bundle
 
 if TYPE_CHECKING:
     from pathdex.data.attributes import AlignedAttributes, Attributes
+    from pathdex.training.callbacks import Callback
 
 History: TypeAlias = Sequence[Id]
 
@@ -55,8 +57,8 @@ class Query:
 
 
 @dataclass(frozen=True)
-class State:
-    """What an estimator has learned, as a bundle stores it."""
+class EstimatorState:
+    """A fitted estimator as a bundle stores it."""
 
     settings: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -64,14 +66,43 @@ class State:
 
 
 class Recommender(ABC):
-    """Fit on interactions, then recommend for any history, seen in training or not."""
+    """Fit on interactions, then recommend for any history, whether its user was in the training data or not.
+
+    Hyper-parameters and run options are keywords of the constructor.
+    """
 
     name: ClassVar[str]
-    """The method's name in tables, JSON and bundles."""
+    """The estimator's name in tables, JSON and bundles."""
+    query_options: ClassVar[tuple[str, ...]] = ()
+    """Options that `recommend` and `rank` take besides filters, such as `beam`."""
+    run_options: ClassVar[tuple[str, ...]] = ()
+    """Which of `seed`, `device` and `threads` the constructor takes."""
     history_length: int | None = None
     """How many of the latest items a query uses; None: all."""
+    options: RunOptions = RunOptions()
     _items: Vocabulary | None = None
     _attributes: AlignedAttributes | None = None
+    _records: Sequence[dict[str, Any]] = ()
+
+    @abstractmethod
+    def get_params(self) -> dict[str, Any]:
+        """The hyper-parameters by name, as `from_params` takes them."""
+
+    @classmethod
+    def from_params(
+        cls,
+        params: Mapping[str, Any] | None = None,
+        *,
+        seed: int = 0,
+        device: str = "cpu",
+        threads: int | None = None,
+    ) -> Self:
+        """An unfitted estimator. Run options that it does not have are ignored, so callers can pass all of them."""
+        given = {"seed": seed, "device": device, "threads": threads}
+        try:
+            return cls(**{name: given[name] for name in cls.run_options}, **(params or {}))
+        except TypeError as error:
+            raise ConfigError([f"{cls.name}: {error}; docs/baselines.md lists its hyper-parameters"]) from error
 
     @property
     def items(self) -> Vocabulary:
@@ -80,19 +111,39 @@ class Recommender(ABC):
             raise NotFittedError(self)
         return self._items
 
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The training log: one record per epoch or EM round; empty for estimators without epochs."""
+        return list(self._records)
+
     @abstractmethod
-    def fit(self, data: Interactions) -> Self:
-        """Learn from every user's sequence."""
+    def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
+        """Learn from every user's sequence.
+
+        `callbacks` follow the training. By default a progress bar is shown if standard error is a terminal; pass an
+        empty list for none.
+        """
 
     @abstractmethod
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        """The best `min(n, eligible)` items for each history, in codes; the call that all others end in."""
+        """The best `min(n, eligible)` items for each history, in codes. Every other query method calls this one."""
 
     @abstractmethod
-    def _state(self) -> State: ...
+    def get_state(self) -> EstimatorState:
+        """What was learned, for a bundle; raises `NotFittedError` before `fit`."""
 
     @abstractmethod
-    def _restore(self, state: State) -> None: ...
+    def set_state(self, state: EstimatorState) -> None:
+        """Restore what `get_state` returned. `items` is set before this is called; `__init__` is not."""
+
+    def set_threads(self, threads: int | None) -> None:
+        """Answer batches with this many threads; None: all cores."""
+        self.options = replace(self.options, threads=threads)
+
+    def warmup(self) -> Self:
+        """Compile or load what queries need, so that the first one is as fast as the next."""
+        self.recommend(self.items.ids([0]), 1, exclude_seen=False)
+        return self
 
     def recommend(
         self,
@@ -164,13 +215,15 @@ class Recommender(ABC):
         rows, missing = [], 0
         for number, history in enumerate(histories):
             if isinstance(history, str | bytes):
-                raise QueryError(f"history {number} is the text {history!r}: must be a list of ids; pass [{history!r}]")
+                raise QueryError(
+                    "must be a list of ids, not a text", argument="history", value=history, remedy=f"pass [{history!r}]"
+                )
             codes = self.items.codes(history)
             known = codes[codes != UNKNOWN]
             if len(codes) and not len(known):
                 raise QueryError(
-                    f"history {number} ({_preview(history)}) has no item that the catalogue of {len(self.items):,} "
-                    "items holds; pass at least one known id, or an empty history for a user nothing is known of"
+                    f"history {number} ({_preview(history)}) has no item of the catalogue of {len(self.items):,} items",
+                    remedy="pass at least one known id, or an empty history for a new user",
                 )
             missing += len(codes) - len(known)
             rows.append(known)
@@ -207,55 +260,70 @@ class Recommender(ABC):
         if where is None or (isinstance(where, Mapping) and not where):
             return None
         if not isinstance(where, Mapping):
-            raise QueryError(f"where={where!r}: must map columns to values, as in {{'category': ['a', 'b']}}")
+            raise QueryError(
+                "must map columns to values, as in {'category': ['a', 'b']}", argument="where", value=where
+            )
         if self._attributes is None:
             raise QueryError(
-                f"where={dict(where)!r}: needs a catalogue table; attach one with attach(Attributes.read(...))"
+                "needs a catalogue table",
+                argument="where",
+                value=dict(where),
+                remedy="attach one with attach(Attributes.read(...))",
             )
         return self._attributes.mask(where)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a self-contained bundle: a folder that `pathdex.load` opens without the training data."""
-        state = self._state()
-        vocabulary = {f"items.{key}": array for key, array in self.items.arrays().items()}
-        bundle = Bundle(self.name, state.settings, {**state.arrays, **vocabulary}, state.weights)
-        return write_bundle(Path(path), bundle, overwrite=overwrite)
+        return write_bundle(Path(path), self.to_bundle(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Open a bundle that `save` of the same class wrote."""
-        return cls._from_bundle(read_bundle(Path(path), estimator=cls.name))
+        return cls.from_bundle(read_bundle(Path(path), estimator=cls.name))
+
+    def to_bundle(self) -> Bundle:
+        """The fitted estimator as a bundle in memory."""
+        state = self.get_state()
+        vocabulary = {f"items.{key}": array for key, array in self.items.arrays().items()}
+        return Bundle(self.name, state.settings, {**state.arrays, **vocabulary}, state.weights)
 
     @classmethod
-    def _from_bundle(cls, bundle: Bundle) -> Self:
+    def from_bundle(cls, bundle: Bundle) -> Self:
+        """The estimator that `to_bundle` described."""
         arrays = dict(bundle.arrays)
         names = [name for name in arrays if name.startswith("items.")]
         estimator = cls.__new__(cls)
         estimator._items = Vocabulary.from_arrays({name.removeprefix("items."): arrays.pop(name) for name in names})
         try:
-            estimator._restore(State(bundle.settings, arrays, bundle.weights))
+            estimator.set_state(EstimatorState(bundle.settings, arrays, bundle.weights))
         except KeyError as error:
             raise BundleError(f"the {cls.name!r} bundle is damaged: it lacks {error}; save the model again") from error
         return estimator
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise for query options that this estimator does not have."""
+        for name, value in options.items():
+            if name not in self.query_options:
+                rule = f"{self.name} takes no such option{did_you_mean(name, self.query_options)}"
+                raise QueryError(rule, argument=name, value=value, remedy="leave it out")
 
 
 def _is_many(history: Sequence[Any]) -> bool:
     return isinstance(next(iter(history), None), list | tuple | np.ndarray | Query)
 
 
-def check_n(n: int) -> None:
-    """Raise unless n items can be asked for."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise QueryError(f"n={n!r}: must be a whole number of at least 1; ask for one item or more")
+def check_n(n: Any) -> None:
+    """Raise unless n is a number of items that can be asked for."""
+    check_positive("n", n, "ask for one item or more")
+
+
+def check_positive(argument: str, value: Any, remedy: str) -> int:
+    """The value as an integer; a `QueryError` unless it is a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise QueryError("must be a whole number of at least 1", argument=argument, value=value, remedy=remedy)
+    return int(value)
 
 
 def _preview(history: Sequence[Id]) -> str:
     shown = ", ".join(repr(one) for one in history[:3])
     return shown + (", ..." if len(history) > 3 else "")
-
-
-def no_options(recommender: Recommender, options: Mapping[str, object]) -> None:
-    """Raise if a recommender without query options is given one."""
-    if options:
-        given = ", ".join(f"{name}={value!r}" for name, value in options.items())
-        raise QueryError(f"{given}: {recommender.name} takes no such option; leave it out")

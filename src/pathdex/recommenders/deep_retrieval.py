@@ -25,7 +25,8 @@ from pathdex.errors import NotFittedError, QueryError
 from pathdex.index.health import IndexHealth, health
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.postings import Postings
-from pathdex.recommenders.base import History, Query, Recommender, ScoredItem, State, check_n
+from pathdex.recommenders.base import EstimatorState, History, Query, ScoredItem, check_n, check_positive
+from pathdex.recommenders.capabilities import CanExplain, HasIndex, HasVectors
 from pathdex.recommenders.model_state import ModelState
 from pathdex.retrieval.explain import Explanation, WhyNot, explain, why_not
 from pathdex.retrieval.filters import NO_FILTERS, Filters
@@ -42,14 +43,16 @@ QUERIES_PER_THREAD = 8
 """Batches smaller than two such shares are not worth a thread."""
 
 
-class DeepRetrieval(Recommender):
+class DeepRetrieval(HasVectors, HasIndex, CanExplain):
     """Learn a K x D path index and retrieve by beam search.
 
-    Every hyper-parameter of `pathdex.config.Config` is a keyword: `DeepRetrieval(path_size=10, epochs=20)`. A finished
-    `Config` can be passed instead, and keywords change it. `seed`, `device` and `threads` say how it is run.
+    Every hyper-parameter of `pathdex.config.Config` is a keyword: `DeepRetrieval(path_size=10, epochs=20)`. A `Config`
+    can be passed instead; keywords override it. `seed`, `device` and `threads` are run options.
     """
 
     name = "deep-retrieval"
+    query_options = ("beam", "candidates")
+    run_options = ("seed", "device", "threads")
 
     def __init__(
         self,
@@ -62,59 +65,54 @@ class DeepRetrieval(Recommender):
     ) -> None:
         self.config = (config or Config()).replace(**parameters)
         self.options = RunOptions(seed=seed, device=device, threads=threads)
-        self._learned: ModelState | None = None
+        self._model_state: ModelState | None = None
+
+    def get_params(self) -> dict[str, Any]:
+        return self.config.to_dict()
 
     def fit(
         self,
         data: Interactions,
         *,
-        progress: bool | None = None,
-        listener: Callback | None = None,
+        callbacks: Sequence[Callback] | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
         encoder_of: DeepRetrieval | None = None,
     ) -> Self:
         """Learn the network and the paths of all items.
 
-        `progress` shows a bar (default: where standard error is a terminal). With `checkpoint`, the state is kept in
-        that file, and `resume=True` goes on from it to the result that an undisturbed run would have had.
-        `encoder_of` is a model of the same catalogue whose encoder and item vectors are taken as they are; only the
-        paths and the structure model are learned.
+        With `checkpoint`, the training state is kept in that file; `resume=True` continues from it to the result that
+        an uninterrupted training would have had. `encoder_of` is a model of the same catalogue whose encoder and item
+        vectors are used as they are; only the paths and the structure model are model_state.
         """
-        from pathdex.training.callbacks import CallbackList, ProgressBar, interactive
         from pathdex.training.trainer import Trainer
 
-        bar = ProgressBar() if (interactive() if progress is None else progress) else None
-        heard = [one for one in (listener, bar) if one is not None]
         trainer = Trainer(
             self.config,
             self.options,
             data,
+            callbacks=callbacks,
             checkpoint=None if checkpoint is None else Path(checkpoint),
-            listener=CallbackList(*heard),
         )
         if encoder_of is not None:
-            trainer.adopt_encoder(encoder_of.learned.config, encoder_of.learned.all_weights())
+            trainer.adopt_encoder(encoder_of.config, encoder_of.model_state.all_weights())
         if resume:
             trainer.resume()
-        if bar is None:
-            trainer.run()
-        else:
-            with bar:
-                trainer.run()
+        trainer.run()
         self._items = data.items
-        self._adopt(ModelState.by(trainer))
+        self._adopt(ModelState.from_trainer(trainer))
         return self
 
     @property
-    def learned(self) -> ModelState:
-        if self._learned is None:
+    def model_state(self) -> ModelState:
+        """The learned arrays."""
+        if self._model_state is None:
             raise NotFittedError(self)
-        return self._learned
+        return self._model_state
 
-    def _adopt(self, learned: ModelState) -> None:
-        self._learned = learned
-        self.config, self.history_length = learned.config, learned.config.history_length
+    def _adopt(self, state: ModelState) -> None:
+        self._model_state, self._records = state, state.records
+        self.config, self.history_length = state.config, state.config.history_length
         self.__dict__.pop("retriever", None)
         self.__dict__.pop("network", None)
 
@@ -123,28 +121,28 @@ class DeepRetrieval(Recommender):
         config = self.config.replace(neighbours=0)
         alone = DeepRetrieval(config)
         alone.options, alone._items = self.options, self.items
-        alone._adopt(dataclasses.replace(self.learned, config=config, neighbours=None))
+        alone._adopt(dataclasses.replace(self.model_state, config=config, neighbours=None))
         return alone
 
     @property
     def postings(self) -> Postings:
         """Path -> items."""
-        return self.learned.postings
+        return self.model_state.postings
 
     @cached_property
     def retriever(self) -> Retriever:
         """The compiled retriever, which works on codes."""
-        return self.learned.retriever()
+        return self.model_state.retriever()
 
     @cached_property
     def network(self) -> Network:
         """The learned network as a torch module."""
-        return self.learned.network()
+        return self.model_state.network()
 
     @property
     def num_nodes(self) -> int:
-        assert self.learned.config.num_nodes is not None
-        return self.learned.config.num_nodes
+        assert self.model_state.config.num_nodes is not None
+        return self.model_state.config.num_nodes
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
         """The best `min(n, eligible)` items of each history's candidates.
@@ -153,7 +151,7 @@ class DeepRetrieval(Recommender):
         reranker's, s(x, v) = x . y_v + b_v, plus `path_weight` times the log of the summed path probability, and with
         `neighbours` plus `neighbour_weight` times the log of the similarity to the history's items.
         """
-        width = self._width(n, **options)
+        width = self._width(n, options)
         items = np.full((len(histories), n), UNKNOWN, np.int64)
         scores = np.full((len(histories), n), -np.inf, np.float32)
         candidates = np.zeros(len(histories), np.int64)
@@ -172,26 +170,32 @@ class DeepRetrieval(Recommender):
         self, histories: Ragged, filters: Filters = NO_FILTERS, *, n: int = 1, **options: Any
     ) -> Ragged:
         """The items that `rank` would score for each history, with the same options."""
-        width = self._width(n, **options)
+        width = self._width(n, options)
         states = (self.retriever.read(history) for history in histories)
         return Ragged.from_rows(
             self.retriever.candidates(state, filters, query, least=n, **width).items
             for query, state in enumerate(states)
         )
 
-    def _width(self, n: int, *, beam: int | None = None, candidates: int | None = None) -> dict[str, Any]:
-        """How wide to search: the beam, and the budget if there is one."""
-        if beam is not None and beam < 1:
-            raise QueryError(f"beam={beam}: must be at least 1; leave it out for the default {self.config.beam_size}")
-        if candidates is not None and candidates < n:
-            raise QueryError(
-                f"candidates={candidates}: must be at least n={n}, or n items cannot be found; "
-                "ask for fewer items or allow more candidates"
-            )
+    def _width(self, n: int, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The beam to search with, and the candidate budget if there is one."""
+        self._check_options(options)
+        beam, candidates = options.get("beam"), options.get("candidates")
+        if beam is not None:
+            beam = check_positive("beam", beam, f"leave it out for the default {self.config.beam_size}")
+        if candidates is not None:
+            candidates = check_positive("candidates", candidates, "leave it out for no budget")
+            if candidates < n:
+                raise QueryError(
+                    f"must be at least n={n}, or n items cannot be found",
+                    argument="candidates",
+                    value=candidates,
+                    remedy="ask for fewer items or allow more candidates",
+                )
         if beam is None:
             size = max(1.0, self.postings.num_items * self.config.paths_per_item / len(self.postings))
             beam = self.config.beam_size if candidates is None else max(1, round(2 * candidates / size))
-        return {"beam": beam, "budget": candidates}
+        return {"beam": beam, "candidates": candidates}
 
     def _in_threads(self, answer: Callable[[int], None], count: int) -> None:
         """Call `answer` for 0..count-1, on several threads where that pays: compiled code does not hold the
@@ -242,7 +246,7 @@ class DeepRetrieval(Recommender):
         check_n(n)
         query = Query((), exclude_seen, deny, allow, where)
         filters = self._filters([query], Ragged.from_rows([state.history]))
-        found = self.retriever.candidates(state, filters, 0, least=n, **self._width(n, **options))
+        found = self.retriever.candidates(state, filters, 0, least=n, **self._width(n, options))
         items, scores = self.retriever.rank(state.vector, found, n)
         return self._answer(items, scores)
 
@@ -256,16 +260,16 @@ class DeepRetrieval(Recommender):
     @property
     def item_vectors(self) -> NDArray[np.float32]:
         """The reranker's item vectors (item, dim)."""
-        return self.learned.rows[:, -self.config.embedding_dim - 1 : -1]
+        return self.model_state.rows[:, -self.config.embedding_dim - 1 : -1]
 
     @property
     def item_bias(self) -> NDArray[np.float32]:
         """The reranker's item biases (item,)."""
-        return self.learned.rows[:, -1]
+        return self.model_state.rows[:, -1]
 
     def item_paths(self, item: Id) -> list[tuple[int, ...]]:
         """The J paths that an item lives on, each as its nodes."""
-        nodes = decode_paths(self.learned.paths[self._code(item)], self.num_nodes, self.config.depth)
+        nodes = decode_paths(self.model_state.paths[self._code(item)], self.num_nodes, self.config.depth)
         return [tuple(path) for path in nodes.tolist()]
 
     def path_items(self, path: Sequence[int]) -> list[Id]:
@@ -274,15 +278,17 @@ class DeepRetrieval(Recommender):
         right = nodes.shape == (self.config.depth,) and nodes.dtype.kind in "iu"
         if not right or ((nodes < 0) | (nodes >= self.num_nodes)).any():
             raise QueryError(
-                f"path={list(path)!r}: must have {self.config.depth} nodes between 0 and {self.num_nodes - 1}; "
-                "item_paths(item) shows the paths of an item"
+                f"must have {self.config.depth} nodes between 0 and {self.num_nodes - 1}",
+                argument="path",
+                value=list(path),
+                remedy="item_paths(item) shows the paths of an item",
             )
         return self.items.ids(self.postings.items_on(int(encode_paths(nodes, self.num_nodes))))
 
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
         """Which of an item's paths a beam finds for a history, how likely each is, and how the item scores."""
         return explain(
-            self.retriever, self.state(history), item, self._code(item), beam=self._width(1, beam=beam)["beam"]
+            self.retriever, self.state(history), item, self._code(item), beam=self._width(1, {"beam": beam})["beam"]
         )
 
     def why_not(
@@ -298,7 +304,7 @@ class DeepRetrieval(Recommender):
             self._code(item),
             exclude_seen=exclude_seen,
             n=n,
-            beam=self._width(1, beam=beam)["beam"],
+            beam=self._width(1, {"beam": beam})["beam"],
         )
 
     def warmup(self) -> Self:
@@ -315,23 +321,21 @@ class DeepRetrieval(Recommender):
     def _code(self, item: Id) -> int:
         code = self.items.code(item)
         if code == UNKNOWN:
-            raise QueryError(f"item={item!r}: is not in the catalogue of {len(self.items):,} items; pass a known id")
+            raise QueryError(
+                f"is not in the catalogue of {len(self.items):,} items",
+                argument="item",
+                value=item,
+                remedy="pass a known id",
+            )
         return code
 
     def health(self) -> IndexHealth:
         """How well the items are spread over the paths."""
-        return health(self.learned.paths, self.num_nodes, self.config.depth)
+        return health(self.model_state.paths, self.num_nodes, self.config.depth)
 
-    def _state(self) -> State:
-        return self.learned.state()
+    def get_state(self) -> EstimatorState:
+        return self.model_state.state()
 
-    def _restore(self, state: State) -> None:
+    def set_state(self, state: EstimatorState) -> None:
         self.options = RunOptions()
         self._adopt(ModelState.from_state(state))
-
-
-def with_index(model: Recommender) -> DeepRetrieval:
-    """The model as one that has a path index; an error for any other."""
-    if not isinstance(model, DeepRetrieval):
-        raise QueryError(f"a {model.name} model has no paths; pass a {DeepRetrieval.name} model")
-    return model

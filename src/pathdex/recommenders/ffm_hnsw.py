@@ -12,8 +12,10 @@ retrieved by a graph for maximum inner products, HNSW (Malkov and Yashunin 2018)
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,18 +24,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from typing_extensions import Self
 
-from pathdex.config import RunOptions
+from pathdex.config import EncoderConfig, RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
-from pathdex.errors import BundleError, MissingExtraError, QueryError
+from pathdex.errors import BundleError
 from pathdex.model.encoders import running_mean
 from pathdex.parameters import check_fields, parameter
-from pathdex.recommenders.base import State, no_options
-from pathdex.recommenders.brute_force import BruteForce
+from pathdex.recommenders.base import EstimatorState, check_positive
 from pathdex.recommenders.vector_model import VectorRecommender
 from pathdex.retrieval.filters import NO_FILTERS, Filters
-from pathdex.retrieval.ranking import Ranking, top_n_of
-from pathdex.retrieval.widening import replace_rows, short_rows
+from pathdex.retrieval.ranking import Ranking, incomplete_rows, replace_rows, top_n_of
+from pathdex.system import USEARCH
 from pathdex.training.callbacks import Callback
 
 FIELDS = 3
@@ -85,21 +86,21 @@ class FFMConfig:
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def training(self) -> dict[str, Any]:
-        """The same in the words of `Config`."""
-        return {
-            "shared_items": False,
-            "embedding_dim": FIELDS * self.factors,
-            "history_length": self.history_length,
-            "dropout": self.dropout,
-            "reranker": self.loss,
-            "softmax": "sampled",
-            "negatives": self.negatives,
-            "num_negatives": self.num_negatives,
-            "epochs": self.epochs,
-            "batch_size": self.batch_size,
-            "item_learning_rate": self.learning_rate,
-        }
+    def encoder_config(self) -> EncoderConfig:
+        """The same as hyper-parameters of an encoder."""
+        return EncoderConfig(
+            shared_items=False,
+            embedding_dim=FIELDS * self.factors,
+            history_length=self.history_length,
+            dropout=self.dropout,
+            reranker=self.loss,
+            softmax="sampled",
+            negatives=self.negatives,
+            num_negatives=self.num_negatives,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            item_learning_rate=self.learning_rate,
+        )
 
 
 class FFMHNSW(VectorRecommender):
@@ -110,22 +111,34 @@ class FFMHNSW(VectorRecommender):
     """
 
     name = "ffm-hnsw"
+    query_options = ("ef_search",)
 
     def __init__(self, *, seed: int = 0, device: str = "cpu", threads: int | None = None, **parameters: Any) -> None:
-        _require_usearch()
+        USEARCH.require()
         self.settings = FFMConfig(**parameters)
-        super().__init__(self.settings.training(), RunOptions(seed=seed, device=device, threads=threads))
-        self._index: Any = None
+        super().__init__(self.settings.encoder_config(), RunOptions(seed=seed, device=device, threads=threads))
+        self._graph: Any = None
+        self._lock = threading.Lock()
+
+    def get_params(self) -> dict[str, Any]:
+        return dataclasses.asdict(self.settings)
 
     def _encoder(self) -> nn.Module:
         return FieldEncoder(self.settings.recent, self.settings.dropout)
 
-    def fit(self, data: Interactions, *, progress: bool | None = None, listener: Callback | None = None) -> Self:
+    def fit(
+        self,
+        data: Interactions,
+        *,
+        callbacks: Sequence[Callback] | None = None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+    ) -> Self:
         """Learn the vectors, then build the graph; one thread builds it, so that the same data gives the same graph."""
-        super().fit(data, progress=progress, listener=listener)
+        super().fit(data, callbacks=callbacks, checkpoint=checkpoint, resume=resume)
         points = _points(self.item_vectors, self.item_bias)
-        self._index = _empty_index(points.shape[1], self.settings)
-        self._index.add(np.arange(len(points)), points, threads=1)
+        self._graph = _empty_graph(points.shape[1], self.settings)
+        self._graph.add(np.arange(len(points)), points, threads=1)
         return self
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
@@ -133,60 +146,52 @@ class FFMHNSW(VectorRecommender):
 
         Option: `ef_search`, how many items a search keeps in view and returns.
         """
-        width = self._width(options)
+        self._check_options(options)
+        default = self.settings.ef_search
+        ef = check_positive("ef_search", options.get("ef_search", default), f"leave it out for the default {default}")
         users = self.user_vectors(histories)
         rows, num_items = np.arange(len(histories)), len(self.items)
-        ranking = self._search(users, n, filters, max(width, n))
-        while len(rows := short_rows(ranking, filters, num_items)):
-            width = 4 * max(width, n)
-            if width >= num_items:
-                exact = BruteForce(self).rank(histories.take(rows), n, filters.take(rows))
+        ranking = self._search(users, n, filters, max(ef, n))
+        while len(rows := incomplete_rows(ranking, filters, num_items)):
+            ef = 4 * max(ef, n)
+            if ef >= num_items:
+                exact = super().rank(histories.take(rows), n, filters.take(rows))
                 return replace_rows(ranking, rows, exact)
-            ranking = replace_rows(ranking, rows, self._search(users[rows], n, filters.take(rows), width))
+            ranking = replace_rows(ranking, rows, self._search(users[rows], n, filters.take(rows), ef))
         return ranking
 
-    def _width(self, options: Mapping[str, Any]) -> int:
-        width = options.get("ef_search", self.settings.ef_search)
-        no_options(self, {name: value for name, value in options.items() if name != "ef_search"})
-        if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
-            raise QueryError(
-                f"ef_search={width!r}: must be a whole number of at least 1; leave it out for the default "
-                f"{self.settings.ef_search}"
-            )
-        return int(width)
-
-    def _search(self, users: NDArray[np.float32], n: int, filters: Filters, width: int) -> Ranking:
-        """Take the `width` nearest of each user out of the graph, and rank them."""
-        width = min(width, len(self.items))
-        self._index.expansion_search = width
+    def _search(self, users: NDArray[np.float32], n: int, filters: Filters, ef: int) -> Ranking:
+        """Take the `ef` nearest of each user out of the graph, and rank them."""
         ones = np.ones(len(users), np.float32)
-        asked = np.column_stack([users, ones, 0 * ones])
-        found = Ragged.from_rows(np.sort(keys) for keys in self._nearest(asked, width))
+        points = np.column_stack([users, ones, 0 * ones])
+        found = Ragged.from_rows(np.sort(keys) for keys in self._nearest(points, min(ef, len(self.items))))
         vectors, bias = self.item_vectors, self.item_bias
         scores = [vectors[row] @ user + bias[row] for row, user in zip(found, users, strict=True)]
         return top_n_of(found, np.concatenate([np.empty(0, np.float32), *scores]), len(self.items), n, filters)
 
-    def _nearest(self, asked: NDArray[np.float32], width: int) -> list[NDArray[np.int64]]:
-        if not len(asked):
+    def _nearest(self, points: NDArray[np.float32], ef: int) -> list[NDArray[np.int64]]:
+        if not len(points):
             return []
-        answer = self._index.search(asked, width, threads=1)
-        keys, counts = np.atleast_2d(answer.keys).astype(np.int64), np.atleast_1d(getattr(answer, "counts", width))
+        # The graph has one search width at a time, and servers query from several threads.
+        with self._lock:
+            self._graph.expansion_search = ef
+            answer = self._graph.search(points, ef, threads=1)
+        keys, counts = np.atleast_2d(answer.keys).astype(np.int64), np.atleast_1d(getattr(answer, "counts", ef))
         return [row[:count] for row, count in zip(keys, counts, strict=True)]
 
-    def _state(self) -> State:
-        state = super()._state()
-        graph = np.frombuffer(self._index.save(), np.uint8)
-        return State(dataclasses.asdict(self.settings), {"graph": graph}, state.weights)
+    def get_state(self) -> EstimatorState:
+        state = super().get_state()
+        graph = np.frombuffer(self._graph.save(), np.uint8)
+        return EstimatorState(state.settings, {"graph": graph}, state.weights)
 
-    def _restore(self, state: State) -> None:
-        _require_usearch()
-        self.settings = FFMConfig(**state.settings)
-        super()._restore(State(self.settings.training(), {}, state.weights))
-        self._index = _empty_index(self.config.embedding_dim + 2, self.settings)
-        self._index.load(np.asarray(state.arrays["graph"]).tobytes())
-        if len(self._index) != len(self.items):
+    def set_state(self, state: EstimatorState) -> None:
+        FFMHNSW.__init__(self, **state.settings)
+        super().set_state(state)
+        self._graph = _empty_graph(self.config.embedding_dim + 2, self.settings)
+        self._graph.load(np.asarray(state.arrays["graph"]).tobytes())
+        if len(self._graph) != len(self.items):
             raise BundleError(
-                f"the {self.name!r} bundle is damaged: its graph has {len(self._index):,} items and its catalogue "
+                f"the {self.name!r} bundle is damaged: its graph has {len(self._graph):,} items and its catalogue "
                 f"{len(self.items):,}; save the model again"
             )
 
@@ -200,7 +205,7 @@ def _points(vectors: NDArray[np.float32], bias: NDArray[np.float32]) -> NDArray[
     return np.column_stack([vectors, bias, np.sqrt(squares.max() - squares)]).astype(np.float32)
 
 
-def _empty_index(dim: int, settings: FFMConfig) -> Any:
+def _empty_graph(dim: int, settings: FFMConfig) -> Any:
     from usearch.index import Index
 
     return Index(
@@ -211,10 +216,3 @@ def _empty_index(dim: int, settings: FFMConfig) -> Any:
         expansion_add=settings.ef_construction,
         expansion_search=settings.ef_search,
     )
-
-
-def _require_usearch() -> None:
-    try:
-        import usearch.index  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("usearch", "ann", "the HNSW graph of ffm-hnsw") from error

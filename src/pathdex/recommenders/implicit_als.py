@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +17,16 @@ from pathdex.config import RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
-from pathdex.errors import DataError, MissingExtraError, NotFittedError
+from pathdex.errors import DataError, NotFittedError
 from pathdex.parameters import check_fields, parameter
-from pathdex.recommenders.base import Recommender, State, no_options
-from pathdex.recommenders.brute_force import BruteForce
-from pathdex.recommenders.listening import listening
+from pathdex.recommenders.base import EstimatorState
+from pathdex.recommenders.capabilities import HasVectors
 from pathdex.recommenders.popularity import popularity_order
+from pathdex.retrieval.exhaustive import rank_exhaustively
 from pathdex.retrieval.filters import NO_FILTERS, Filters
-from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking
-from pathdex.retrieval.widening import replace_rows
-from pathdex.training.callbacks import Callback
+from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking, replace_rows
+from pathdex.system import IMPLICIT
+from pathdex.training.callbacks import Callback, StepProgress, following
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ class ALSConfig:
         check_fields(self)
 
 
-class ImplicitALS(Recommender):
+class ImplicitALS(HasVectors):
     """The library's `AlternatingLeastSquares` on who has what, repeats counted once (extra `peers`).
 
     A query's user vector is solved for from its history with the item vectors at hand (`recalculate_user`), so known
@@ -50,33 +51,42 @@ class ImplicitALS(Recommender):
     """
 
     name = "implicit-als"
+    run_options = ("seed", "threads")
 
     def __init__(self, *, seed: int = 0, threads: int | None = None, **parameters: Any) -> None:
-        _require_implicit()
+        IMPLICIT.require()
         self.settings = ALSConfig(**parameters)
         self.options = RunOptions(seed=seed, threads=threads)
         self._model: Any = None
         self._order: NDArray[np.int64] | None = None
 
-    def fit(self, data: Interactions, *, progress: bool | None = None, listener: Callback | None = None) -> Self:
-        """Factorise; `progress` shows a bar (default: where standard error is a terminal)."""
+    def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
         if data.num_interactions == 0:
             raise DataError("data: has no interactions; training needs at least one user with one item")
         model, iterations = self._untrained(), self.settings.iterations
-        with listening(progress, listener) as heard, _one_blas_thread():
+        with following(callbacks) as callback, _one_blas_thread():
 
-            def tell(iteration: int, seconds: float, loss: float | None) -> None:
-                heard.on_step_end("als", 1, 1, iteration + 1, iterations, {})
+            def report(iteration: int, seconds: float, loss: float | None) -> None:
+                callback.on_step_end(StepProgress("als", 1, 1, iteration + 1, iterations, {}))
 
-            model.fit(_confidence(data.sequences, data.num_items), show_progress=False, callback=tell)
+            model.fit(_confidence(data.sequences, data.num_items), show_progress=False, callback=report)
         self._items = data.items
         self._adopt(model, popularity_order(data.item_counts()))
         return self
 
+    def get_params(self) -> dict[str, Any]:
+        return dataclasses.asdict(self.settings)
+
+    def set_threads(self, threads: int | None) -> None:
+        super().set_threads(threads)
+        if self._model is not None:
+            self._model.num_threads = threads or 0
+
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
         """The best `min(n, eligible)` items of the whole catalogue."""
-        no_options(self, options)
-        ranking = BruteForce(self).rank(histories, n, filters)
+        self._check_options(options)
+        users = self.user_vectors(histories)
+        ranking = rank_exhaustively(users, self.item_vectors, self.item_bias, n, filters)
         empty = np.flatnonzero(histories.lengths == 0)
         zeros = np.zeros(len(self.items), np.float32)
         popular = fill_in_order(no_ranking(len(empty), n), self.order, zeros, filters.take(empty))
@@ -125,11 +135,11 @@ class ImplicitALS(Recommender):
     def _adopt(self, model: Any, order: NDArray[np.int64]) -> None:
         self._model, self._order = model, order
 
-    def _state(self) -> State:
+    def get_state(self) -> EstimatorState:
         arrays: dict[str, NDArray[Any]] = {"item_factors": self.item_vectors, "order": self.order}
-        return State(dataclasses.asdict(self.settings), arrays)
+        return EstimatorState(self.get_params(), arrays)
 
-    def _restore(self, state: State) -> None:
+    def set_state(self, state: EstimatorState) -> None:
         ImplicitALS.__init__(self, **state.settings)
         model = self._untrained()
         model.item_factors = np.array(state.arrays["item_factors"])
@@ -152,10 +162,3 @@ def _thread_pools() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
-
-
-def _require_implicit() -> None:
-    try:
-        import implicit.cpu.als  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("implicit", "peers", "implicit-als") from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,16 @@ from typing_extensions import Self
 from pathdex.data.interactions import Interactions
 from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
-from pathdex.errors import ConfigError, NotFittedError
+from pathdex.errors import ConfigError, NotFittedError, Problem, did_you_mean
 from pathdex.index.neighbours import nearest_items, rows_of
 from pathdex.kernels.neighbours import Neighbours
-from pathdex.recommenders.base import Recommender, State, no_options
+from pathdex.recommenders.base import EstimatorState, Recommender
 from pathdex.recommenders.popularity import popularity_order
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, join_rankings, row_blocks, top_n_of
+
+if TYPE_CHECKING:
+    from pathdex.training.callbacks import Callback
 
 WEIGHTS = ("binary", "count")
 QUERY_BLOCK = 512
@@ -44,14 +48,17 @@ class ItemCF(Recommender):
         self._similarity: sparse.csr_array | None = None
         self._order: NDArray[np.int64] | None = None
 
-    def fit(self, data: Interactions) -> Self:
+    def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
         self._items = data.items
         self._order = popularity_order(data.item_counts())
         self._adopt(nearest_items(self._matrix(data.sequences), self.neighbours, shrinkage=self.shrinkage))
         return self
 
+    def get_params(self) -> dict[str, Any]:
+        return {"neighbours": self.neighbours, "weights": self.weights, "shrinkage": self.shrinkage}
+
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        no_options(self, options)
+        self._check_options(options)
         blocks = row_blocks(len(histories), QUERY_BLOCK)
         return join_rankings([self._rank_block(histories.take(rows), n, filters.take(rows)) for rows in blocks])
 
@@ -70,10 +77,9 @@ class ItemCF(Recommender):
         items = len(found.offsets) - 1
         self._similarity = sparse.csr_array((found.similarities, found.items, found.offsets), shape=(items, items))
 
-    def _state(self) -> State:
+    def get_state(self) -> EstimatorState:
         if self._similarity is None or self._order is None:
             raise NotFittedError(self)
-        settings = {"neighbours": self.neighbours, "weights": self.weights, "shrinkage": self.shrinkage}
         neighbours = rows_of(self._similarity)
         arrays: dict[str, NDArray[Any]] = {
             "neighbours": neighbours.values,
@@ -81,9 +87,9 @@ class ItemCF(Recommender):
             "similarities": self._similarity.data,
             "order": self._order,
         }
-        return State(settings, arrays)
+        return EstimatorState(self.get_params(), arrays)
 
-    def _restore(self, state: State) -> None:
+    def set_state(self, state: EstimatorState) -> None:
         self.neighbours = state.settings["neighbours"]
         self.weights = state.settings["weights"]
         self.shrinkage = state.settings["shrinkage"]
@@ -95,10 +101,13 @@ class ItemCF(Recommender):
 def _check_settings(neighbours: int, weights: str, shrinkage: float) -> None:
     problems = []
     if isinstance(neighbours, bool) or not isinstance(neighbours, int) or neighbours < 1:
-        problems.append(f"neighbours={neighbours!r}: must be a whole number of at least 1; 500 is the default")
+        rule = "must be a whole number of at least 1"
+        problems.append(Problem(rule, "neighbours", neighbours, "500 is the default"))
     if weights not in WEIGHTS:
-        problems.append(f"weights={weights!r}: must be one of {', '.join(WEIGHTS)}")
+        rule = f"must be one of {', '.join(WEIGHTS)}{did_you_mean(weights, WEIGHTS)}"
+        problems.append(Problem(rule, "weights", weights))
     if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < float("inf"):
-        problems.append(f"shrinkage={shrinkage!r}: must be a finite number of at least 0; 0 is plain cosine")
+        rule = "must be a finite number of at least 0"
+        problems.append(Problem(rule, "shrinkage", shrinkage, "0 is plain cosine"))
     if problems:
         raise ConfigError(problems)

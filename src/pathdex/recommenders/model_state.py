@@ -1,4 +1,4 @@
-"""What training leaves behind, as a bundle stores it and as a query reads it."""
+"""What Deep Retrieval learned: as training leaves it, as a bundle stores it, as a query reads it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.index.postings import Postings
 from pathdex.kernels.neighbours import Neighbours
-from pathdex.recommenders.base import State
+from pathdex.recommenders.base import EstimatorState
 from pathdex.retrieval.retriever import Floats, Retriever
 
 if TYPE_CHECKING:
@@ -45,19 +45,20 @@ class ModelState:
     neighbours: Neighbours | None = None
 
     @classmethod
-    def by(cls, trainer: Trainer) -> Self:
-        """From a trainer that has come to its end."""
+    def from_trainer(cls, trainer: Trainer) -> Self:
+        """From a finished training."""
         from pathdex.model.network import ITEM_ROWS
 
         config, weights = trainer.config, dict(trainer.network.export())
         assert config.num_nodes is not None
         postings = Postings.from_paths(trainer.paths, config.num_nodes, config.depth)
-        rows, shares = weights.pop(ITEM_ROWS), postings.log_shares(trainer.counts)
+        counts = trainer.assigner.counts
+        rows, shares = weights.pop(ITEM_ROWS), postings.log_shares(counts)
         near = learn_neighbours(trainer.data, config.neighbours, trainer.options.threads)
-        return cls(config, weights, rows, trainer.paths, trainer.counts, postings, shares, trainer.records, near)
+        return cls(config, weights, rows, trainer.paths, counts, postings, shares, trainer.records, near)
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
+    def from_state(cls, state: EstimatorState) -> Self:
         """From what a bundle holds; arrays stay mapped."""
         config, arrays = Config.from_dict(state.settings["config"]), state.arrays
         assert config.num_nodes is not None
@@ -81,10 +82,10 @@ class ModelState:
             Neighbours(*(arrays[name] for name in NEIGHBOURS)) if NEIGHBOURS[0] in arrays else None,
         )
 
-    def state(self) -> State:
+    def state(self) -> EstimatorState:
         """As a bundle holds it. The same training gives the same bundle, however long it took."""
         records = [{name: value for name, value in one.items() if not name.endswith("seconds")} for one in self.records]
-        return State(
+        return EstimatorState(
             settings={"config": self.config.to_dict(), "records": records},
             arrays={
                 "rows": self.rows,
@@ -103,7 +104,7 @@ class ModelState:
         """The network as a torch module."""
         from pathdex.model.network import Network
 
-        network = Network(self.config, len(self.counts))
+        network = Network(self.config, len(self.counts), self.config)
         network.restore(self.all_weights())
         return network.eval()
 
@@ -140,14 +141,14 @@ def learn_neighbours(data: Interactions, most: int, threads: int | None) -> Neig
 
 
 class _TorchEncoder:
-    """Encodes histories by torch. It holds what was learned and not the model, so that a model which is replaced is
-    freed at once, and not when the cycle is found."""
+    """Encodes histories with torch. It holds the state and not the model: without a cycle, a replaced model is freed at
+    once."""
 
-    def __init__(self, learned: ModelState) -> None:
-        self.learned = learned
+    def __init__(self, state: ModelState) -> None:
+        self.state = state
         self.network: Network | None = None
 
     def __call__(self, histories: Ragged) -> Floats:
-        self.network = self.network or self.learned.network()
+        self.network = self.network or self.state.network()
         vectors: Floats = self.network.user_vectors(histories).cpu().numpy()
         return vectors

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,12 @@ from typing_extensions import Self
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.errors import NotFittedError
-from pathdex.recommenders.base import Recommender, State, no_options
+from pathdex.recommenders.base import EstimatorState, Recommender
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking
+
+if TYPE_CHECKING:
+    from pathdex.training.callbacks import Callback
 
 
 def popularity_order(item_counts: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -30,13 +34,16 @@ class Popularity(Recommender):
         self._counts: NDArray[np.float32] | None = None
         self._order: NDArray[np.int64] | None = None
 
-    def fit(self, data: Interactions) -> Self:
+    def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
         self._items = data.items
         self._learn(data.item_counts())
         return self
 
+    def get_params(self) -> dict[str, Any]:
+        return {}
+
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        no_options(self, options)
+        self._check_options(options)
         if self._counts is None or self._order is None:
             raise NotFittedError(self)
         return fill_in_order(no_ranking(len(histories), n), self._order, self._counts, filters)
@@ -45,10 +52,10 @@ class Popularity(Recommender):
         self._order = popularity_order(counts)
         self._counts = counts.astype(np.float32)
 
-    def _state(self) -> State:
+    def get_state(self) -> EstimatorState:
         if self._counts is None:
             raise NotFittedError(self)
-        return State(arrays={"counts": self._counts.astype(np.int64)})
+        return EstimatorState(arrays={"counts": self._counts.astype(np.int64)})
 
-    def _restore(self, state: State) -> None:
+    def set_state(self, state: EstimatorState) -> None:
         self._learn(np.array(state.arrays["counts"]))

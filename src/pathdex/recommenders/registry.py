@@ -1,43 +1,65 @@
-"""Every estimator by the name that its bundle carries, and the one call that opens any of them."""
+"""Every estimator by the name that its bundle carries."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from pathdex.errors import BundleError, RunError
+from pathdex.errors import BundleError, ConfigError, Problem, did_you_mean
 from pathdex.recommenders.base import Recommender
-from pathdex.storage.array_folder import MANIFEST
-from pathdex.storage.bundle import read_bundle
+from pathdex.storage.bundle import Bundle, read_bundle
+from pathdex.storage.run_folder import find_bundle
 
 ESTIMATORS = {
-    "brute-force": "pathdex.recommenders.brute_force:BruteForce",
-    "deep-retrieval": "pathdex.recommenders.deep_retrieval:DeepRetrieval",
-    "ffm-hnsw": "pathdex.recommenders.ffm_hnsw:FFMHNSW",
-    "implicit-als": "pathdex.recommenders.implicit_als:ImplicitALS",
+    "popularity": "pathdex.recommenders.popularity:Popularity",
     "item-cf": "pathdex.recommenders.item_cf:ItemCF",
+    "implicit-als": "pathdex.recommenders.implicit_als:ImplicitALS",
+    "youtube-dnn": "pathdex.recommenders.youtube_dnn:YouTubeDNN",
+    "ffm-hnsw": "pathdex.recommenders.ffm_hnsw:FFMHNSW",
+    "tdm": "pathdex.recommenders.tdm:TDM",
     "jtm": "pathdex.recommenders.jtm:JTM",
     "otm": "pathdex.recommenders.otm:OTM",
-    "popularity": "pathdex.recommenders.popularity:Popularity",
-    "tdm": "pathdex.recommenders.tdm:TDM",
-    "youtube-dnn": "pathdex.recommenders.youtube_dnn:YouTubeDNN",
+    "deep-retrieval": "pathdex.recommenders.deep_retrieval:DeepRetrieval",
+    "brute-force": "pathdex.recommenders.brute_force:BruteForce",
 }
-"""Name -> module:class, imported when it is needed."""
+"""Name -> module:class, in the order of the tables. Modules are imported on first use."""
+
+
+def estimator_class(name: str) -> type[Recommender]:
+    """The class of that name."""
+    if name not in ESTIMATORS:
+        rule = f"must be one of {', '.join(ESTIMATORS)}{did_you_mean(name, ESTIMATORS)}"
+        raise ConfigError([Problem(rule, "estimator", name)])
+    module, kind = ESTIMATORS[name].split(":")
+    found: type[Recommender] = getattr(importlib.import_module(module), kind)
+    return found
+
+
+def make_estimator(
+    name: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> Recommender:
+    """An unfitted estimator of that name."""
+    return estimator_class(name).from_params(params, seed=seed, device=device, threads=threads)
 
 
 def load(path: str | Path) -> Recommender:
     """Open a saved model of any kind: a folder that `save` wrote, or a run folder of `pathdex train`."""
-    folder = Path(path)
-    if not (folder / MANIFEST).exists() and (folder / "bundle").is_dir():
-        folder = folder / "bundle"
-    elif (folder / "run.json").exists():
-        raise RunError(f"{folder} is not finished; continue it with: pathdex train --out {folder} --resume")
-    bundle = read_bundle(folder)
+    folder = find_bundle(path)
+    return from_bundle(read_bundle(folder), str(folder))
+
+
+def from_bundle(bundle: Bundle, source: str = "the bundle") -> Recommender:
+    """The estimator that a bundle holds."""
     if bundle.estimator not in ESTIMATORS:
         raise BundleError(
-            f"{folder} holds a {bundle.estimator!r} model, which this Pathdex does not know "
+            f"{source} holds a {bundle.estimator!r} model, which this Pathdex does not know "
             f"({', '.join(ESTIMATORS)}); upgrade pathdex"
         )
-    module, name = ESTIMATORS[bundle.estimator].split(":")
-    estimator: type[Recommender] = getattr(importlib.import_module(module), name)
-    return estimator._from_bundle(bundle)
+    return estimator_class(bundle.estimator).from_bundle(bundle)

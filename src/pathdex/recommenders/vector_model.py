@@ -1,7 +1,9 @@
-"""What the inner-product baselines share: vectors trained like the encoder of Deep Retrieval, without its index."""
+"""What the inner-product baselines share: an encoder and item vectors, trained as Deep Retrieval's are, no index."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,64 +11,67 @@ from numpy.typing import NDArray
 from torch import nn
 from typing_extensions import Self
 
-from pathdex.config import Config, RunOptions
+from pathdex.config import EncoderConfig, RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.errors import NotFittedError
 from pathdex.model.network import Network
-from pathdex.recommenders.base import Recommender, State, no_options
-from pathdex.recommenders.brute_force import BruteForce
-from pathdex.recommenders.listening import listening
+from pathdex.recommenders.base import EstimatorState
+from pathdex.recommenders.capabilities import HasVectors
+from pathdex.retrieval.exhaustive import rank_exhaustively
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
 from pathdex.training.callbacks import Callback
-from pathdex.training.trainer import Trainer
-
-_NO_INDEX: dict[str, Any] = {
-    "rounds": 0,
-    "final_epochs": 0,
-    "start": "random",
-    "num_nodes": 2,
-    "depth": 1,
-    "structure_hidden": 1,
-    "node_dim": 1,
-    "paths_per_item": 1,
-    "candidate_paths": 1,
-}
-"""A structure model that is there, since the network has one, and never trained."""
+from pathdex.training.setup import prepare
+from pathdex.training.trainer import train_encoder
 
 
-class VectorRecommender(Recommender):
-    """Scores an item by s(x, v) = x . y_v + b_v and ranks by exhaustive search.
+class VectorRecommender(HasVectors):
+    """Scores an item by s(x, v) = x . y_v + b_v and ranks by exhaustive search."""
 
-    `parameters` are hyper-parameters of `Config`, which checks them.
-    """
+    run_options = ("seed", "device", "threads")
 
-    def __init__(self, parameters: dict[str, Any], options: RunOptions) -> None:
-        self.parameters = parameters
-        self.options = options
-        self.config = Config(**_NO_INDEX, **parameters)
-        self.history_length = self.config.history_length
+    def __init__(self, config: EncoderConfig, options: RunOptions) -> None:
+        self.config, self.options = config, options
+        self.history_length = config.history_length
         self._network: Network | None = None
 
     def _encoder(self) -> nn.Module | None:
-        """An encoder without weights in the place of the one that the configuration names."""
+        """An encoder of its own instead of the one that the configuration names."""
         return None
 
-    def fit(self, data: Interactions, *, progress: bool | None = None, listener: Callback | None = None) -> Self:
-        """Learn the vectors; `progress` shows a bar (default: where standard error is a terminal)."""
-        with listening(progress, listener) as heard:
-            trainer = Trainer(self.config, self.options, data, listener=heard)
-            trainer.network.encoder = self._encoder() or trainer.network.encoder
-            trainer.run()
-        self._adopt(trainer.network)
+    def fit(
+        self,
+        data: Interactions,
+        *,
+        callbacks: Sequence[Callback] | None = None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn the vectors.
+
+        With `checkpoint`, the training state is kept in that file; `resume=True` continues from it to the result that
+        an uninterrupted training would have had.
+        """
+        prepare(data, self.options)
+        network = Network(self.config, data.num_items, encoder=self._encoder()).place(self.options.device)
+        self._records = train_encoder(
+            self.config,
+            self.options,
+            data,
+            network=network,
+            callbacks=callbacks,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            resume=resume,
+        )
+        self._network = network.eval()
         self._items = data.items
         return self
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
         """The best `min(n, eligible)` items of the whole catalogue."""
-        no_options(self, options)
-        return BruteForce(self).rank(histories, n, filters)
+        self._check_options(options)
+        return rank_exhaustively(self.user_vectors(histories), self.item_vectors, self.item_bias, n, filters)
 
     @property
     def network(self) -> Network:
@@ -75,31 +80,23 @@ class VectorRecommender(Recommender):
         return self._network
 
     def user_vectors(self, histories: Ragged) -> NDArray[np.float32]:
-        """(query, dim)."""
         return self.network.user_vectors(histories).cpu().numpy()
 
     @property
     def item_vectors(self) -> NDArray[np.float32]:
-        """(item, dim)."""
         table = self.network.items
         return table.outputs(table.rows).cpu().numpy()
 
     @property
     def item_bias(self) -> NDArray[np.float32]:
-        """(item,)."""
         table = self.network.items
         return table.bias(table.rows).cpu().numpy()
 
-    def _adopt(self, network: Network) -> None:
-        network.eval()
-        self._network = network
+    def get_state(self) -> EstimatorState:
+        return EstimatorState(settings=self.get_params(), weights=dict(self.network.export()))
 
-    def _state(self) -> State:
-        return State(settings=dict(self.parameters), weights=dict(self.network.export()))
-
-    def _restore(self, state: State) -> None:
-        VectorRecommender.__init__(self, dict(state.settings), RunOptions())
-        network = Network(self.config, len(self.items))
-        network.encoder = self._encoder() or network.encoder
-        network.restore(state.weights)
-        self._adopt(network)
+    def set_state(self, state: EstimatorState) -> None:
+        network = Network(self.config, len(self.items), encoder=self._encoder())
+        # Bundles of earlier versions carry an untrained structure model.
+        network.restore({name: one for name, one in state.weights.items() if not name.startswith("structure.")})
+        self._network = network.eval()

@@ -102,6 +102,23 @@ def row_blocks(count: int, size: int) -> list[Ints]:
     return [np.arange(start, min(start + size, count)) for start in range(0, max(count, 1), size)]
 
 
+def incomplete_rows(ranking: Ranking, filters: Filters, num_items: int) -> NDArray[np.int64]:
+    """The queries whose answer lacks items that their filters would let through."""
+    found = (ranking.items != UNKNOWN).sum(axis=1)
+    lacking = np.flatnonzero(found < min(ranking.items.shape[1], num_items))
+    # Only where items are missing is the whole catalogue looked at.
+    eligible = [int(filters.eligible(int(row), num_items).sum()) for row in lacking]
+    short: NDArray[np.int64] = lacking[found[lacking] < np.minimum(eligible, ranking.items.shape[1])]
+    return short
+
+
+def replace_rows(ranking: Ranking, rows: NDArray[np.int64], better: Ranking) -> Ranking:
+    """The ranking with some of its rows replaced."""
+    items, scores, candidates = ranking.items.copy(), ranking.scores.copy(), ranking.candidates.copy()
+    items[rows], scores[rows], candidates[rows] = better.items, better.scores, better.candidates
+    return Ranking(items, scores, candidates)
+
+
 class _Best(NamedTuple):
     """A heap of items and scores per query, the worst on top, and how many eligible items it was offered."""
 

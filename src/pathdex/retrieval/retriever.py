@@ -66,7 +66,7 @@ class Retriever:
     """Finds and ranks candidates in an index of paths.
 
     Differs from the paper: an item counts on a path by its share of the path's interactions, p(v | c). To the paper the
-    items of a path are alike, which leaves a budget nothing to choose by inside a path.
+    items of a path are alike, which leaves a candidates nothing to choose by inside a path.
 
     Differs from the paper: with neighbours, items that share users with those of the history join the candidates, and
     how similar they are counts in the final score.
@@ -141,9 +141,16 @@ class Retriever:
         return layers
 
     def candidates(
-        self, state: UserState, filters: Filters, query: int, *, beam: int, budget: int | None = None, least: int = 1
+        self,
+        state: UserState,
+        filters: Filters,
+        query: int,
+        *,
+        beam: int,
+        candidates: int | None = None,
+        least: int = 1,
     ) -> Candidates:
-        """The eligible items on a user's most probable paths, at most `budget` of them, the most probable.
+        """The eligible items on a user's most probable paths, at most `candidates` of them, the most probable.
 
         Where these are fewer than `least`, the beam doubles until there are enough or every path has been followed.
         Where only a few items are eligible at all, each is scored on its own paths in place of that.
@@ -158,7 +165,7 @@ class Retriever:
             # followed can be foreseen where the eligible ones lie on paths like any others.
             limit = eligible * self.paths.shape[1]
             needed = math.ceil(least * len(self.postings) / (eligible * self.paths.shape[1]))
-            if budget is not None:
+            if candidates is not None:
                 beam = int(min(len(self.postings), beam * self.postings.num_items / eligible))
             beam = max(beam, needed)
             listed = np.flatnonzero(mask) if beam > limit else None
@@ -171,16 +178,16 @@ class Retriever:
             items = listed[~np.isin(listed, exclude)]
             log_probability = self.log_probability(user, items)
         if self.neighbours is None:
-            return Candidates(*_cut(items, log_probability, budget))
+            return Candidates(*_cut(items, log_probability, candidates))
         similar = similar_to(self.neighbours, state.history[-self.history_length :])
         # Where every eligible item is scored, there are no others to join.
-        size = 0 if listed is not None else len(items) if budget is None else min(len(items), budget)
+        size = 0 if listed is not None else len(items) if candidates is None else min(len(items), candidates)
         room = int(NEIGHBOUR_SHARE * size)
         if room:
-            most = len(items) + room if budget is None else budget
+            most = len(items) + room if candidates is None else candidates
             items, log_probability = join_neighbours(similar, items, log_probability, exclude, mask, room, most)
         else:
-            items, log_probability = _cut(items, log_probability, budget)
+            items, log_probability = _cut(items, log_probability, candidates)
         return Candidates(items, log_probability, similarity_of(similar, items))
 
     def _choice(
@@ -221,9 +228,9 @@ class Retriever:
         return best
 
 
-def _cut(items: Codes, log_probability: Floats, budget: int | None) -> tuple[Codes, Floats]:
-    """At most `budget` of the items, the most probable; None: all."""
-    return (items, log_probability) if budget is None else most_probable(items, log_probability, budget)
+def _cut(items: Codes, log_probability: Floats, candidates: int | None) -> tuple[Codes, Floats]:
+    """At most `candidates` of the items, the most probable; None: all."""
+    return (items, log_probability) if candidates is None else most_probable(items, log_probability, candidates)
 
 
 def _as_read(neighbours: Neighbours) -> Neighbours:

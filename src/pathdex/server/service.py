@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from pathdex.data.vocabulary import UNKNOWN, Id
 from pathdex.recommenders.base import Query as LibraryQuery
 from pathdex.recommenders.base import Recommender
-from pathdex.recommenders.deep_retrieval import DeepRetrieval, with_index
+from pathdex.recommenders.capabilities import CanExplain, HasIndex, require
 from pathdex.retrieval.explain import Explanation
 from pathdex.server.errors import wrong
 from pathdex.server.model_loader import ServedModel
@@ -63,9 +62,9 @@ def recommend(served: ServedModel, queries: Sequence[Query], histories: Sequence
             found[row] = [Item(id, score) for id, score in answer]
     for query, history, items in zip(queries, known, found, strict=True):
         if query.explain:
-            index = with_index(model)
+            explainer = require(model, CanExplain)
             for item in items:
-                item.explanation = index.explain(history, item.id, beam=query.beam)
+                item.explanation = explainer.explain(history, item.id, beam=query.beam)
     return [Result(items, missing) for items, missing in zip(found, unknown, strict=True)]
 
 
@@ -89,15 +88,15 @@ def similar(served: ServedModel, request: SimilarRequest) -> list[Item]:
 
 
 def explain(served: ServedModel, request: ExplainRequest, history: list[Id]) -> Explanation:
-    index = with_index(served.recommender)
-    known = known_items(index, history, lenient=request.user is not None)
-    return index.explain(known, request.item, beam=request.beam)
+    model = require(served.recommender, CanExplain)
+    known = known_items(model, history, lenient=request.user is not None)
+    return model.explain(known, request.item, beam=request.beam)
 
 
 def why_not(served: ServedModel, request: WhyNotRequest, history: list[Id]) -> Any:
-    index = with_index(served.recommender)
-    known = known_items(index, history, lenient=request.user is not None)
-    return index.why_not(known, request.item, n=request.n, beam=request.beam, exclude_seen=request.exclude_seen)
+    model = require(served.recommender, CanExplain)
+    known = known_items(model, history, lenient=request.user is not None)
+    return model.why_not(known, request.item, n=request.n, beam=request.beam, exclude_seen=request.exclude_seen)
 
 
 def item_facts(served: ServedModel, text: str) -> ItemFacts:
@@ -107,13 +106,13 @@ def item_facts(served: ServedModel, text: str) -> ItemFacts:
     if code == UNKNOWN:
         raise wrong("id", text, f"is not in the catalogue of {len(model.items):,} items; ask for a known id", 404)
     item = model.items.id(code)
-    paths = [list(path) for path in model.item_paths(item)] if isinstance(model, DeepRetrieval) else None
+    paths = [list(path) for path in model.item_paths(item)] if isinstance(model, HasIndex) else None
     return ItemFacts(served.version, item, paths)
 
 
 def path_facts(served: ServedModel, text: str) -> PathFacts:
     """The items on a path that is written as 3-17-5."""
-    model = with_index(served.recommender)
+    model = require(served.recommender, HasIndex)
     parts = text.split("-")
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
         raise wrong("path", text, "must be nodes joined by hyphens, one per layer, such as 3-17-5")
@@ -123,8 +122,6 @@ def path_facts(served: ServedModel, text: str) -> PathFacts:
 
 def model_facts(served: ServedModel) -> ModelFacts:
     model = served.recommender
-    index = model if isinstance(model, DeepRetrieval) else None
-    config = getattr(model, "config", None)
     return ModelFacts(
         model=served.version,
         estimator=model.name,
@@ -133,8 +130,8 @@ def model_facts(served: ServedModel) -> ModelFacts:
         history_length=model.history_length,
         loaded=datetime.datetime.fromtimestamp(served.loaded, datetime.timezone.utc).isoformat(timespec="seconds"),
         attributes=list(served.columns),
-        config=dataclasses.asdict(config) if dataclasses.is_dataclass(config) else None,  # type: ignore[arg-type]
-        health=None if index is None else index.health().to_dict(),
+        config=model.get_params(),
+        health=model.health().to_dict() if isinstance(model, HasIndex) else None,
     )
 
 

@@ -56,4 +56,4 @@ def _small_model(folder: Path) -> Path:
     rows = Ragged.from_rows([np.arange(items), np.arange(items)])
     data = Interactions(rows, Vocabulary(np.arange(2)), Vocabulary(np.arange(items)))
     untrained = Config(num_nodes=8, epochs=0, rounds=0, final_epochs=0, start="random")
-    return DeepRetrieval(untrained, threads=1).fit(data, progress=False).save(folder)
+    return DeepRetrieval(untrained, threads=1).fit(data, callbacks=()).save(folder)

@@ -1,47 +1,89 @@
-"""What a training run tells the outside while it works."""
+"""Callbacks follow a training: progress bar, log file, TensorBoard, or your own."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from typing_extensions import Self
 
 from pathdex.errors import MissingExtraError
 
 
-class Callback(Protocol):
-    """Hears of every step and every finished epoch or round."""
+class StepProgress(NamedTuple):
+    """Where a training is after a step. Epochs and steps count from 1."""
 
-    def on_step_end(self, phase: str, number: int, of: int, done: int, total: int, losses: dict[str, float]) -> None:
-        """Step `done` of `total` in epoch or round `number` of `of` is finished."""
+    phase: str
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    losses: Mapping[str, float]
+    """Means over the epoch so far."""
+
+
+class Callback:
+    """Override the methods you need."""
+
+    def on_train_begin(self) -> None:
+        """Called once before the first step."""
+
+    def on_step_end(self, progress: StepProgress) -> None:
+        """Called after every step."""
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
-        """An epoch or a round is finished; the record holds its figures."""
+        """Called after every epoch, or EM round, with its figures: `phase`, `number`, losses, `seconds`."""
+
+    def on_train_end(self) -> None:
+        """Called once after the last step, also if the training fails."""
 
 
-class CallbackList:
-    """Several listeners as one."""
+class CallbackList(Callback):
+    """Calls several callbacks in order."""
 
-    def __init__(self, *listeners: Callback) -> None:
-        self.listeners = listeners
+    def __init__(self, callbacks: Sequence[Callback]) -> None:
+        self.callbacks = tuple(callbacks)
 
-    def on_step_end(self, phase: str, number: int, of: int, done: int, total: int, losses: dict[str, float]) -> None:
-        for listener in self.listeners:
-            listener.on_step_end(phase, number, of, done, total, losses)
+    def on_train_begin(self) -> None:
+        for callback in self.callbacks:
+            callback.on_train_begin()
+
+    def on_step_end(self, progress: StepProgress) -> None:
+        for callback in self.callbacks:
+            callback.on_step_end(progress)
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
-        for listener in self.listeners:
-            listener.on_epoch_end(record)
+        for callback in self.callbacks:
+            callback.on_epoch_end(record)
+
+    def on_train_end(self) -> None:
+        for callback in self.callbacks:
+            callback.on_train_end()
 
 
-class ProgressBar:
-    """A live bar for the running epoch and a line for each finished one; silent where output is not a terminal."""
+@contextmanager
+def following(callbacks: Sequence[Callback] | None) -> Iterator[Callback]:
+    """All callbacks as one, between their `on_train_begin` and `on_train_end`. None means `default_callbacks()`."""
+    together = CallbackList(default_callbacks() if callbacks is None else callbacks)
+    together.on_train_begin()
+    try:
+        yield together
+    finally:
+        together.on_train_end()
+
+
+def default_callbacks() -> list[Callback]:
+    """A progress bar if standard error is a terminal."""
+    return [ProgressBar()] if interactive() else []
+
+
+class ProgressBar(Callback):
+    """A live bar for the running epoch and a line for each finished one; silent if the console is not a terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
@@ -57,41 +99,41 @@ class ProgressBar:
         )
         self.task: TaskID | None = None
 
-    def __enter__(self) -> Self:
+    def on_train_begin(self) -> None:
         self.progress.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.progress.stop()
-
-    def on_step_end(self, phase: str, number: int, of: int, done: int, total: int, losses: dict[str, float]) -> None:
-        title = f"{phase} {number}/{of}"
+    def on_step_end(self, progress: StepProgress) -> None:
+        title = f"{progress.phase} {progress.epoch}/{progress.epochs}"
         if self.task is None:
             self.task = self.progress.add_task(title, losses="")
-        self.progress.update(self.task, description=title, completed=done, total=total, losses=show_figures(losses))
+        self.progress.update(
+            self.task,
+            description=title,
+            completed=progress.step,
+            total=progress.steps,
+            losses=format_figures(progress.losses),
+        )
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
         if self.console.is_terminal:
             self.console.print(describe_record(record), highlight=False)
 
+    def on_train_end(self) -> None:
+        self.progress.stop()
 
-class JsonLines:
+
+class JsonLines(Callback):
     """Appends each record to a file, one JSON object per line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-
-    def on_step_end(self, phase: str, number: int, of: int, done: int, total: int, losses: dict[str, float]) -> None:
-        return
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
         with self.path.open("a") as stream:
             stream.write(json.dumps(record) + "\n")
 
 
-class TensorBoard:
+class TensorBoard(Callback):
     """Writes each figure of a record as a TensorBoard scalar (extra `tensorboard`)."""
 
     def __init__(self, folder: Path) -> None:
@@ -101,35 +143,46 @@ class TensorBoard:
             raise MissingExtraError("tensorboard", "tensorboard", "writing TensorBoard logs") from error
         self.writer = SummaryWriter(str(folder))
 
-    def on_step_end(self, phase: str, number: int, of: int, done: int, total: int, losses: dict[str, float]) -> None:
-        return
-
     def on_epoch_end(self, record: dict[str, Any]) -> None:
         for name, value in record.items():
             if isinstance(value, int | float) and name != "number":
                 self.writer.add_scalar(f"{record['phase']}/{name}", value, record["number"])
         self.writer.flush()
 
+    def on_train_end(self) -> None:
+        self.writer.close()
 
-def describe_record(record: dict[str, Any]) -> str:
+
+_SHOWN = (
+    "loss",
+    "softmax",
+    "structure",
+    "valid_loss",
+    "used_paths",
+    "item_mean_size",
+    "top_size",
+    "overlap",
+    "penalty",
+)
+
+
+def describe_record(record: Mapping[str, Any]) -> str:
     """One line for a finished epoch or round."""
     shown = {key: record[key] for key in _SHOWN if key in record}
-    return f"{record['phase']} {record['number']}  {show_figures(shown)}  {record['seconds']:.1f} s"
+    return f"{record['phase']} {record['number']}  {format_figures(shown)}  {record['seconds']:.1f} s"
 
 
-_SHOWN = ("softmax", "structure", "valid_loss", "used_paths", "item_mean_size", "top_size", "overlap", "penalty")
-
-
-def show_figures(figures: dict[str, Any]) -> str:
+def format_figures(figures: Mapping[str, Any]) -> str:
+    """`name value` pairs with four significant digits."""
     return "  ".join(f"{name} {_short(value)}" for name, value in figures.items())
+
+
+def interactive() -> bool:
+    """Whether standard error is a terminal."""
+    return sys.stderr.isatty()
 
 
 def _short(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def interactive() -> bool:
-    """Whether a person is watching: standard error is a terminal."""
-    return sys.stderr.isatty()

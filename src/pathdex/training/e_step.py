@@ -1,4 +1,4 @@
-"""E-step: gradient steps on the network while every item's paths stand still."""
+"""E-step: gradient steps on the network with assignments fixed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathdex.config import Config
+from pathdex.config import Config, EncoderConfig
 from pathdex.data.interactions import Interactions
-from pathdex.model.item_table import LazyAdam
+from pathdex.model.lazy_adam import LazyAdam
 from pathdex.model.losses import negative_scores, structure_loss
 from pathdex.model.network import Network
 from pathdex.model.rerankers import RERANKERS, rerank_scores
@@ -24,7 +24,7 @@ FULL_SOFTMAX_LIMIT = 2000
 class RerankerStep:
     """One gradient step on encoder, item table and, with paths, structure model: Q_softmax (+ Q_str)."""
 
-    def __init__(self, network: Network, config: Config, counts: NDArray[np.int64]) -> None:
+    def __init__(self, network: Network, config: EncoderConfig, counts: NDArray[np.int64]) -> None:
         self.network, self.config = network, config
         full = config.softmax == "full" or (config.softmax == "auto" and network.num_items <= FULL_SOFTMAX_LIMIT)
         self.sampler = NegativeSampler("full" if full else config.negatives, counts, config.num_negatives)
@@ -32,7 +32,9 @@ class RerankerStep:
         self.rows = LazyAdam(network.items.rows, config.item_learning_rate)
         dense = [network.start, *network.encoder.parameters()]
         self.dense = torch.optim.Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
-        self.structure = torch.optim.Adam(network.structure.parameters(), config.structure_learning_rate)
+        self.structure: torch.optim.Adam | None = None
+        if isinstance(config, Config):
+            self.structure = torch.optim.Adam(network.structure.parameters(), config.structure_learning_rate)
 
     def __call__(
         self, batch: Batch, generator: np.random.Generator, paths: Tensor | None = None, rate: float = 1.0
@@ -68,14 +70,15 @@ class RerankerStep:
             losses["structure"] = float(own.detach())
             loss = loss + own
 
-        for optimiser in (self.dense, self.structure):
-            optimiser.zero_grad(set_to_none=True)
+        self.dense.zero_grad(set_to_none=True)
+        if self.structure is not None:
+            self.structure.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.rows.learning_rate = self.config.item_learning_rate * rate
         self.dense.param_groups[0]["lr"] = self.config.learning_rate * rate
         self.rows.step(rows, table.grad)
         self.dense.step()
-        if paths is not None:
+        if self.structure is not None and paths is not None:
             self.structure.step()
         return losses, users.detach()
 
@@ -84,20 +87,20 @@ class RerankerStep:
 
 
 class StructureStep:
-    """One gradient step on the structure model alone, over user vectors that stand still."""
+    """One gradient step on the structure model alone, over frozen user vectors."""
 
     def __init__(self, network: Network, config: Config) -> None:
         self.network = network
         self.rate = config.structure_learning_rate
-        self.optimiser = torch.optim.Adam(network.structure.parameters(), self.rate)
+        self.optimizer = torch.optim.Adam(network.structure.parameters(), self.rate)
 
     def __call__(self, users: Tensor, paths: Tensor, rate: float = 1.0) -> float:
         """Users (sample, dim), paths (sample, path, layer). Returns the loss."""
         loss = structure_loss(path_log_probabilities(self.network.structure, users, paths))
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.param_groups[0]["lr"] = self.rate * rate
-        self.optimiser.step()
+        self.optimizer.param_groups[0]["lr"] = self.rate * rate
+        self.optimizer.step()
         return float(loss.detach())
 
 

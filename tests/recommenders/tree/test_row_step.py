@@ -2,7 +2,7 @@
 
 import torch
 
-from pathdex.model.item_table import LazyAdam
+from pathdex.model.lazy_adam import LazyAdam
 from pathdex.recommenders.tree.row_step import step_rows
 
 

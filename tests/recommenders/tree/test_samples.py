@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.recommenders.tree.network import Histories, TreeNetwork
-from pathdex.recommenders.tree.samples import beam_lessons, draw_levels, following_items, pseudo_targets, sampled_lesson
+from pathdex.recommenders.tree.samples import beam_samples, draw_levels, following_items, pseudo_targets, sampled_nodes
 from pathdex.recommenders.tree.tree import NO_ITEM, Tree
 from pathdex.training.windows import Batch
 from tests.recommenders.tree.tiny import tiny_network
@@ -33,17 +33,17 @@ def test_the_leaves_are_always_among_the_levels() -> None:
 def test_negatives_are_the_other_nodes_of_the_level() -> None:
     tree = Tree(np.random.default_rng(0).permutation(11))
     for level in (1, 2, 4):
-        lesson = sampled_lesson(tree, level, TARGETS, 200, np.random.default_rng(1))
-        assert lesson.nodes[:, 0].tolist() == tree.ancestors(level).tolist()
-        assert lesson.labels.sum(axis=1).tolist() == [1.0] * 11
-        for row in lesson.nodes:
+        sample = sampled_nodes(tree, level, TARGETS, 200, np.random.default_rng(1))
+        assert sample.nodes[:, 0].tolist() == tree.ancestors(level).tolist()
+        assert sample.labels.sum(axis=1).tolist() == [1.0] * 11
+        for row in sample.nodes:
             assert set(row[1:].tolist()) == set(range(tree.size(level))) - {int(row[0])}
 
 
 def test_a_level_of_one_node_has_no_negatives() -> None:
-    lesson = sampled_lesson(Tree(np.arange(1)), 1, np.zeros(2, np.int64), 5, np.random.default_rng(0))
-    assert lesson.nodes.tolist() == [[0], [0]]
-    assert lesson.labels.tolist() == [[1.0], [1.0]]
+    sample = sampled_nodes(Tree(np.arange(1)), 1, np.zeros(2, np.int64), 5, np.random.default_rng(0))
+    assert sample.nodes.tolist() == [[0], [0]]
+    assert sample.labels.tolist() == [[1.0], [1.0]]
 
 
 def leaf_by_best_children(network: TreeNetwork, histories: Histories, row: int, level: int, node: int) -> int:
@@ -106,8 +106,8 @@ def test_a_level_learns_from_the_nodes_that_the_beam_scores(targets: NDArray[np.
     tree = network.tree
     histories = Histories(network, batch.inputs, batch.window, batch.time)
     held = pseudo_targets(network, histories, targets)
-    lessons = beam_lessons(network, batch, targets, [1, 3, 4], 2, 3, np.random.default_rng(0))
-    assert [lesson.level for lesson in lessons] == [1, 3, 4]
+    samples = beam_samples(network, batch, targets, [1, 3, 4], 2, 3, np.random.default_rng(0))
+    assert [sample.level for sample in samples] == [1, 3, 4]
     count = targets.shape[1]
     for row in range(11):
         nodes = np.arange(2)
@@ -115,20 +115,20 @@ def test_a_level_learns_from_the_nodes_that_the_beam_scores(targets: NDArray[np.
             ancestors = np.where(targets[row] == NO_ITEM, NO_ITEM, tree.ancestors(level)[targets[row]])
             wanted = ancestors[held[level][row] == 1].tolist()
             beam = {node for node in nodes.tolist() if node != NO_ITEM}
-            for lesson in lessons:
-                if lesson.level == level:
-                    assert lesson.weights is not None
-                    assert lesson.offsets is not None
-                    counts = lesson.weights[row] > 0
+            for sample in samples:
+                if sample.level == level:
+                    assert sample.weights is not None
+                    assert sample.offsets is not None
+                    counts = sample.weights[row] > 0
                     first, drawn, reached = np.split(np.arange(len(counts)), [count, count + 3])
-                    assert lesson.nodes[row, first][counts[first]].tolist() == list(dict.fromkeys(wanted))
-                    assert not set(lesson.nodes[row, drawn][counts[drawn]].tolist()) & set(wanted)
-                    assert sorted(lesson.nodes[row, reached][counts[reached]].tolist()) == sorted(beam - set(wanted))
-                    assert (lesson.labels[row, first] == 1).all()
-                    assert (lesson.labels[row, count:] == 0).all()
+                    assert sample.nodes[row, first][counts[first]].tolist() == list(dict.fromkeys(wanted))
+                    assert not set(sample.nodes[row, drawn][counts[drawn]].tolist()) & set(wanted)
+                    assert sorted(sample.nodes[row, reached][counts[reached]].tolist()) == sorted(beam - set(wanted))
+                    assert (sample.labels[row, first] == 1).all()
+                    assert (sample.labels[row, count:] == 0).all()
                     inside = np.log(3 / tree.size(level) / (1 + 3 / tree.size(level)))
-                    expected = [inside if node in beam else 0 for node in lesson.nodes[row][counts].tolist()]
-                    np.testing.assert_allclose(lesson.offsets[row][counts], expected, rtol=1e-5)
+                    expected = [inside if node in beam else 0 for node in sample.nodes[row][counts].tolist()]
+                    np.testing.assert_allclose(sample.offsets[row][counts], expected, rtol=1e-5)
             if level < 4:
                 scores = histories.logits(level, np.tile(nodes, (11, 1)))[row]
                 nodes = tree.children(level, nodes[np.argsort(-scores)[:2]])

@@ -24,8 +24,8 @@ def test_rows_are_numbered_as_they_are_used() -> None:
 def test_only_the_rows_in_the_step_change() -> None:
     network = tiny_network(8, dropout=0.0)
     before = network.rows.clone()
-    lesson = NodeSamples(2, np.array([[1, 3]]), np.array([[1.0, 0.0]], np.float32))
-    NodeStep(network)(one_sample([-1, 5, 6], 0), [lesson])
+    sample = NodeSamples(2, np.array([[1, 3]]), np.array([[1.0, 0.0]], np.float32))
+    NodeStep(network)(one_sample([-1, 5, 6], 0), [sample])
     changed = set(torch.nonzero((network.rows != before).any(dim=1))[:, 0].tolist())
     first = network.tree.first_row(2)
     assert changed == {5, 6, first + 1, first + 3}
@@ -37,8 +37,8 @@ def test_the_loss_is_the_binary_cross_entropy_of_what_counts() -> None:
     nodes, labels = np.array([[1, 3, 0]]), np.array([[1.0, 0.0, 0.0]], np.float32)
     with torch.no_grad():
         logits = Histories(network, batch.inputs, batch.window, batch.time).logits(2, nodes)[0]
-    lesson = NodeSamples(2, nodes, labels, np.array([[1.0, 1.0, 0.0]], np.float32))
-    loss = NodeStep(network)(batch, [lesson, lesson])
+    sample = NodeSamples(2, nodes, labels, np.array([[1.0, 1.0, 0.0]], np.float32))
+    loss = NodeStep(network)(batch, [sample, sample])
     np.testing.assert_allclose(loss, 2 * (np.log1p(np.exp(-logits[0])) + np.log1p(np.exp(logits[1]))), rtol=1e-5)
 
 

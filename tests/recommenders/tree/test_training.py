@@ -12,7 +12,7 @@ from pathdex.recommenders.otm import OTM
 from pathdex.recommenders.tdm import TDM
 from pathdex.recommenders.tree.training import first_order
 from tests.recommender_contract import TEXT_IDS, grouped_data
-from tests.recommenders.fakes import Notes
+from tests.recommenders.fakes import RecordedTraining
 from tests.recommenders.tree.tiny import TINY
 
 QUICK = {**TINY, "epochs": 1, "batch_size": 2048}
@@ -61,8 +61,8 @@ def test_data_without_interactions_is_refused() -> None:
     ],
 )
 def test_trees_are_trained_in_turn(method: type[TDM], phases: list[str]) -> None:
-    notes = Notes()
-    model = method(**QUICK).fit(grouped_data(TEXT_IDS), listener=notes)
+    notes = RecordedTraining()
+    model = method(**QUICK).fit(grouped_data(TEXT_IDS), callbacks=[notes])
     assert [record["phase"] for record in notes.records] == phases
     assert sorted(model.tree.order.tolist()) == list(range(32))
 
@@ -76,7 +76,7 @@ def test_without_tree_learning_the_first_tree_stays() -> None:
 
 @pytest.mark.parametrize("method", [TDM, JTM, OTM])
 def test_the_same_seed_gives_the_same_model(method: type[TDM]) -> None:
-    states = [method(**QUICK, seed=seed).fit(grouped_data(TEXT_IDS))._state() for seed in (3, 3, 4)]
+    states = [method(**QUICK, seed=seed).fit(grouped_data(TEXT_IDS)).get_state() for seed in (3, 3, 4)]
     assert states[0].arrays["order"].tobytes() == states[1].arrays["order"].tobytes()
     assert all(array.tobytes() == states[1].weights[name].tobytes() for name, array in states[0].weights.items())
     assert states[0].weights["vectors"].tobytes() != states[2].weights["vectors"].tobytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,9 +14,8 @@ from typing_extensions import Self
 from pathdex.config import RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
-from pathdex.errors import NotFittedError, QueryError
-from pathdex.recommenders.base import Recommender, State, no_options
-from pathdex.recommenders.listening import listening
+from pathdex.errors import NotFittedError
+from pathdex.recommenders.base import EstimatorState, Recommender, check_positive
 from pathdex.recommenders.tree.config import TreeConfig
 from pathdex.recommenders.tree.network import TreeNetwork
 from pathdex.recommenders.tree.search import search
@@ -34,28 +34,45 @@ class TreeRecommender(Recommender):
     defaults: ClassVar[Mapping[str, Any]] = {}
     """Where the method's defaults differ from those of `TreeConfig`."""
 
+    run_options = ("seed", "device", "threads")
+    query_options = ("beam",)
+
     def __init__(self, *, seed: int = 0, device: str = "cpu", threads: int | None = None, **parameters: Any) -> None:
         self.settings = TreeConfig(**{**self.defaults, **parameters})
         self.options = RunOptions(seed=seed, device=device, threads=threads)
         self.history_length = self.settings.history_length
         self._network: TreeNetwork | None = None
 
+    def get_params(self) -> dict[str, Any]:
+        return dataclasses.asdict(self.settings)
+
     def fit(
         self,
         data: Interactions,
         *,
         categories: Sequence[Any] | None = None,
-        progress: bool | None = None,
-        listener: Callback | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
     ) -> Self:
         """Learn the node model and the tree.
 
         `categories`, one per item in the order of `data.items`, puts items of a category side by side in the first
-        tree. `progress` shows a bar (default: where standard error is a terminal).
+        tree. With `checkpoint`, the training state is kept in that file; `resume=True` continues from it to the result
+        that an uninterrupted training would have had.
         """
-        with listening(progress, listener) as heard:
-            self._network = TreeTrainer(self.settings, self.options, data, categories, heard).run()
-        self._items = data.items
+        trainer = TreeTrainer(
+            self.settings,
+            self.options,
+            data,
+            categories,
+            callbacks=callbacks,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+        )
+        if resume:
+            trainer.resume()
+        self._network = trainer.run()
+        self._items, self._records = data.items, trainer.loop.records
         return self
 
     @property
@@ -74,7 +91,9 @@ class TreeRecommender(Recommender):
 
         Option: `beam`, the nodes to keep on each level.
         """
-        beam = self._beam(options)
+        self._check_options(options)
+        default = self.settings.beam_size
+        beam = check_positive("beam", options.get("beam", default), f"leave it out for the default {default}")
         network = self.network
         return join_rankings(
             [
@@ -83,21 +102,11 @@ class TreeRecommender(Recommender):
             ]
         )
 
-    def _beam(self, options: Mapping[str, Any]) -> int:
-        beam = options.get("beam", self.settings.beam_size)
-        no_options(self, {name: value for name, value in options.items() if name != "beam"})
-        if isinstance(beam, bool) or not isinstance(beam, int | np.integer) or beam < 1:
-            raise QueryError(
-                f"beam={beam!r}: must be a whole number of at least 1; leave it out for the default "
-                f"{self.settings.beam_size}"
-            )
-        return int(beam)
-
-    def _state(self) -> State:
+    def get_state(self) -> EstimatorState:
         network = self.network
-        return State(dataclasses.asdict(self.settings), {"order": network.tree.order}, dict(network.export()))
+        return EstimatorState(self.get_params(), {"order": network.tree.order}, dict(network.export()))
 
-    def _restore(self, state: State) -> None:
+    def set_state(self, state: EstimatorState) -> None:
         TreeRecommender.__init__(self, **state.settings)
         network = TreeNetwork(self.settings, Tree(np.array(state.arrays["order"])), torch.device(self.options.device))
         network.restore(state.weights)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pathdex.kernels.arithmetic import Floats
-from pathdex.model.item_table import LazyAdam
+from pathdex.model.lazy_adam import LazyAdam
 
 
 def step_rows(adam: LazyAdam, rows: Tensor, gradient: Tensor) -> None:

@@ -20,7 +20,7 @@ def draw_levels(first: int, depth: int, count: int, random: np.random.Generator)
     return [*sorted(chosen.tolist()), depth]
 
 
-def sampled_lesson(
+def sampled_nodes(
     tree: Tree, level: int, targets: NDArray[np.int64], negatives: int, random: np.random.Generator
 ) -> NodeSamples:
     """TDM's layer-wise sampling: the target's ancestor against nodes drawn evenly from the rest of its level."""
@@ -44,7 +44,7 @@ def following_items(sequences: Ragged, position: NDArray[np.int64], count: int) 
 
 
 @torch.no_grad()
-def beam_lessons(
+def beam_samples(
     network: TreeNetwork,
     batch: Batch,
     targets: NDArray[np.int64],
@@ -53,7 +53,7 @@ def beam_lessons(
     negatives: int,
     random: np.random.Generator,
 ) -> list[NodeSamples]:
-    """OTM's beam-aware lessons (Zhuo et al. 2020): the nodes that a beam scores, with Bayes-optimal pseudo-targets.
+    """OTM's beam-aware samples (Zhuo et al. 2020): the nodes that a beam scores, with Bayes-optimal pseudo-targets.
 
     A leaf's target is 1 for the items taken, `targets` (sample, item). An inner node's is that of the child which the
     model likes best, so it is 1 only where following the best children leads to such an item.
@@ -67,7 +67,7 @@ def beam_lessons(
     tree = network.tree
     histories = Histories(network, batch.inputs, batch.window, batch.time)
     held = pseudo_targets(network, histories, targets)
-    lessons = []
+    found = []
     samples = len(targets)
     nodes = np.broadcast_to(np.arange(tree.size(network.first_level)), (samples, tree.size(network.first_level)))
     for level in range(network.first_level, tree.depth + 1):
@@ -82,12 +82,12 @@ def beam_lessons(
             drawn_rate = negatives / tree.size(level)
             reached = _among(together, nodes, tree.size(level))
             offsets = np.where(reached, np.log(drawn_rate / (1 + drawn_rate)), 0.0).astype(np.float32)
-            lessons.append(NodeSamples(level, np.maximum(together, 0), labels, counted.astype(np.float32), offsets))
+            found.append(NodeSamples(level, np.maximum(together, 0), labels, counted.astype(np.float32), offsets))
         if level < tree.depth:
             scores = histories.logits(level, nodes)
             kept = np.argpartition(-scores, min(width, nodes.shape[1]) - 1, axis=1)[:, :width]
             nodes = tree.children(level, np.take_along_axis(nodes, kept, axis=1))
-    return lessons
+    return found
 
 
 def pseudo_targets(

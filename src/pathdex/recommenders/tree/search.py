@@ -13,8 +13,7 @@ from pathdex.model.network import pad_histories
 from pathdex.recommenders.tree.network import Histories, TreeNetwork
 from pathdex.recommenders.tree.tree import NO_ITEM, Tree
 from pathdex.retrieval.filters import Filters
-from pathdex.retrieval.ranking import Ranking, top_n_of
-from pathdex.retrieval.widening import replace_rows, short_rows
+from pathdex.retrieval.ranking import Ranking, incomplete_rows, replace_rows, top_n_of
 
 
 class Leaves(NamedTuple):
@@ -35,7 +34,7 @@ def search(network: TreeNetwork, histories: Ragged, n: int, filters: Filters, be
     """
     num_items = network.tree.num_items
     ranking = _ranked(beam_search(network, histories, beam), num_items, n, filters)
-    rows = short_rows(ranking, filters, num_items)
+    rows = incomplete_rows(ranking, filters, num_items)
     if not len(rows):
         return ranking
     kept = filters.take(rows)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathdex.model.item_table import LazyAdam
+from pathdex.model.lazy_adam import LazyAdam
 from pathdex.recommenders.tree.network import TreeNetwork
 from pathdex.recommenders.tree.row_step import step_rows
 from pathdex.training.windows import Batch
@@ -58,14 +58,14 @@ class NodeStep:
         self.dense = torch.optim.Adam(network.model.parameters(), settings.learning_rate)
         self.rows = LazyAdam(network.rows, settings.node_learning_rate)
 
-    def __call__(self, batch: Batch, lessons: Sequence[NodeSamples], rate: float = 1.0) -> float:
+    def __call__(self, batch: Batch, samples: Sequence[NodeSamples], rate: float = 1.0) -> float:
         """Take the step at `rate` times the learning rates. Returns the loss."""
         network = self.network
         network.model.train()
-        read = sorted({network.reading_level(lesson.level) for lesson in lessons})
+        read = sorted({network.reading_level(sample.level) for sample in samples})
         named = {level: [network.history_rows(level, batch.inputs)] for level in read}
-        for lesson in lessons:
-            named.setdefault(lesson.level, []).append(network.node_rows(lesson.level, lesson.nodes))
+        for sample in samples:
+            named.setdefault(sample.level, []).append(network.node_rows(sample.level, sample.nodes))
         tables = {level: _Table.gather(network, level, arrays) for level, arrays in named.items()}
 
         sequence, last = self._tensor(batch.window), self._tensor(batch.time)
@@ -75,11 +75,11 @@ class NodeStep:
             for level in read
         }
         loss = torch.zeros((), device=network.device)
-        for lesson in lessons:
-            weights = np.ones_like(lesson.labels) if lesson.weights is None else lesson.weights
-            offsets = np.zeros_like(lesson.labels) if lesson.offsets is None else lesson.offsets
-            user, codes = users[network.reading_level(lesson.level)], next(places[lesson.level])
-            losses = network.loss(tables[lesson.level].vectors, user, codes, lesson.labels, weights, offsets)
+        for sample in samples:
+            weights = np.ones_like(sample.labels) if sample.weights is None else sample.weights
+            offsets = np.zeros_like(sample.labels) if sample.offsets is None else sample.offsets
+            user, codes = users[network.reading_level(sample.level)], next(places[sample.level])
+            losses = network.loss(tables[sample.level].vectors, user, codes, sample.labels, weights, offsets)
             loss = loss + losses / len(batch.targets)
 
         self.dense.zero_grad(set_to_none=True)

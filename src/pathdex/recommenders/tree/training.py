@@ -1,9 +1,10 @@
-"""Training and tree learning in turn, from a first tree to the last."""
+"""Training and tree learning in turn: a phase per tree, then beam-aware epochs on the last one (OTM)."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,27 @@ from pathdex.recommenders.tree.assignment import reassigned_tree
 from pathdex.recommenders.tree.clustering import cluster_tree
 from pathdex.recommenders.tree.config import TreeConfig
 from pathdex.recommenders.tree.network import TreeNetwork
-from pathdex.recommenders.tree.samples import beam_lessons, draw_levels, following_items, sampled_lesson
+from pathdex.recommenders.tree.samples import beam_samples, draw_levels, following_items, sampled_nodes
 from pathdex.recommenders.tree.step import NodeSamples, NodeStep
 from pathdex.recommenders.tree.tree import Tree
-from pathdex.system import check_device
 from pathdex.training.callbacks import Callback
-from pathdex.training.determinism import deterministic, set_threads
-from pathdex.training.malloc import keep_freed_memory
+from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arrays
+from pathdex.training.loop import Phase, TrainingLoop, TrainingState
 from pathdex.training.schedule import cosine_rate
+from pathdex.training.setup import prepare
+from pathdex.training.trainer import checkpointer
 from pathdex.training.windows import Batch, cut_windows, draw_readers
 
-Teacher = Callable[[Batch, list[int], np.random.Generator], Sequence[NodeSamples]]
+
+class TreeStream(IntEnum):
+    """The random draws of a tree model. The numbers enter the seed, so changing one changes every trained model."""
+
+    FIRST_TREE = 0
+    TREE = 1
+    WINDOWS = 2
+    BATCHES = 3
+    STEP = 4
+    TARGETS = 5
 
 
 class TreeTrainer:
@@ -39,79 +50,139 @@ class TreeTrainer:
         settings: TreeConfig,
         options: RunOptions,
         data: Interactions,
-        categories: Sequence[Any] | None,
-        listener: Callback,
+        categories: Sequence[Any] | None = None,
+        *,
+        callbacks: Sequence[Callback] | None = (),
+        checkpoint: Path | None = None,
     ) -> None:
-        if data.num_interactions == 0:
-            raise DataError("data: has no interactions; training needs at least one user with one item")
-        check_device(options.device)
-        set_threads(options.threads)
-        keep_freed_memory()
-        self.settings, self.options, self.data, self.listener = settings, options, data, listener
-        torch.manual_seed(options.seed)
-        tree = Tree(first_order(data, settings.first_tree, categories, self._random(0)))
+        prepare(data, options)
+        first = np.random.default_rng([options.seed, TreeStream.FIRST_TREE])
+        tree = Tree(first_order(data, settings.first_tree, categories, first))
         self.network = TreeNetwork(settings, tree, torch.device(options.device))
+        trees = 1 + settings.clusterings + settings.assignments
+        phases: list[Phase] = [TreePhase(self.network, data, options.seed, number) for number in range(trees)]
+        if settings.beam_epochs:
+            phases.append(BeamPhase(self.network, data, options.seed, trees))
+        saved = checkpointer(checkpoint, vars(settings), options, data)
+        self.loop = TrainingLoop(phases, callbacks, saved, device=options.device)
+
+    def resume(self) -> None:
+        """Continue from the checkpoint."""
+        self.loop.resume()
 
     def run(self) -> TreeNetwork:
-        """Every tree in turn, then the beam-aware epochs on the last."""
-        settings, network = self.settings, self.network
-        with deterministic(network.device):
-            for number in range(1 + settings.clusterings + settings.assignments):
-                self._learn_tree(number)
-                # Of a tree that clustering will replace, only the leaves' vectors live on.
-                first = network.tree.depth if number < settings.clusterings else network.first_level
-                self._train(f"tree {number + 1}", number, settings.epochs, first, self._sampled)
-            if settings.beam_epochs:
-                number = 1 + settings.clusterings + settings.assignments
-                self._train("beam", number, settings.beam_epochs, network.first_level, self._beam)
-        network.model.eval()
-        return network
+        """Train to the end."""
+        self.loop.run()
+        self.network.model.eval()
+        return self.network
 
-    def _learn_tree(self, number: int) -> None:
-        settings, network, random = self.settings, self.network, self._random(1, number)
-        if number == 0:
+
+class TreePhase(Phase):
+    """Learns one tree, then trains the node model on it with sampled nodes (TDM)."""
+
+    def __init__(self, network: TreeNetwork, data: Interactions, seed: int, number: int) -> None:
+        self.network, self.data, self.seed, self.number = network, data, seed, number
+        self.settings = network.settings
+        self.name, self.epochs = f"tree {number + 1}", self.settings.epochs
+        self.node_step: NodeStep | None = None
+
+    def begin(self) -> None:
+        self._learn_tree()
+        self.node_step = NodeStep(self.network)
+
+    def _learn_tree(self) -> None:
+        settings, network = self.settings, self.network
+        random = self._random(TreeStream.TREE)
+        if self.number == 0:
             return
-        if number <= settings.clusterings:
+        if self.number <= settings.clusterings:
             network.replant(cluster_tree(network.item_vectors, random))
         else:
-            # Nodes keep their vectors: the items have chosen the nodes for what they are.
+            # Nodes keep their vectors: items have chosen the nodes for what they are.
             network.tree = reassigned_tree(
                 network, self.data.sequences, settings.gap, settings.assignment_samples, random
             )
 
-    def _train(self, phase: str, number: int, epochs: int, first: int, teacher: Teacher) -> None:
-        settings, step = self.settings, NodeStep(self.network)
+    @property
+    def first_level(self) -> int:
+        """The first level that is trained. Of a tree that clustering will replace, only the leaves' vectors live on."""
+        tree = self.network.tree
+        return tree.depth if self.number < self.settings.clusterings else self.network.first_level
+
+    def begin_epoch(self, epoch: int) -> int:
+        settings, sequences = self.settings, self.data.sequences
+        self.windows = cut_windows(sequences, settings.history_length, self._random(TreeStream.WINDOWS, epoch))
+        self.batches = self.windows.batches(settings.batch_size, self._random(TreeStream.BATCHES, epoch))
         reach = 1 if settings.beam_epochs else settings.next_items
-        for epoch in range(epochs):
-            started, total = time.monotonic(), 0.0
-            windows = cut_windows(self.data.sequences, settings.history_length, self._random(2, number, epoch))
-            batches = windows.batches(settings.batch_size, self._random(3, number, epoch))
-            readers = draw_readers(self.data.sequences, reach, self._random(5, number, epoch))
-            for place, chosen in enumerate(batches):
-                random = self._random(4, number, epoch, place)
-                torch.manual_seed(int(random.integers(2**62)))
-                batch = windows.batch(chosen).read_earlier(readers)
-                levels = draw_levels(first, self.network.tree.depth, settings.levels_per_step, random)
-                rate = cosine_rate((epoch + place / len(batches)) / epochs)
-                total += step(batch, teacher(batch, levels, random), rate)
-                self.listener.on_step_end(
-                    phase, epoch + 1, epochs, place + 1, len(batches), {"loss": total / (place + 1)}
-                )
-            seconds = time.monotonic() - started
-            record = {"phase": phase, "number": epoch + 1, "loss": total / len(batches), "seconds": seconds}
-            self.listener.on_epoch_end(record)
+        self.readers = draw_readers(sequences, reach, self._random(TreeStream.TARGETS, epoch))
+        return len(self.batches)
 
-    def _sampled(self, batch: Batch, levels: list[int], random: np.random.Generator) -> Sequence[NodeSamples]:
+    def step(self, epoch: int, step: int) -> Mapping[str, float]:
+        assert self.node_step is not None
+        random = self._random(TreeStream.STEP, epoch, step)
+        torch.manual_seed(int(random.integers(2**62)))
+        batch = self.windows.batch(self.batches[step]).read_earlier(self.readers)
+        levels = draw_levels(self.first_level, self.network.tree.depth, self.settings.levels_per_step, random)
+        rate = cosine_rate((epoch + step / len(self.batches)) / self.epochs)
+        return {"loss": self.node_step(batch, self._samples(batch, levels, random), rate)}
+
+    def _samples(self, batch: Batch, levels: list[int], random: np.random.Generator) -> Sequence[NodeSamples]:
         count = self.settings.negatives
-        return [sampled_lesson(self.network.tree, level, batch.targets, count, random) for level in levels]
+        return [sampled_nodes(self.network.tree, level, batch.targets, count, random) for level in levels]
 
-    def _beam(self, batch: Batch, levels: list[int], random: np.random.Generator) -> Sequence[NodeSamples]:
+    def end_epoch(self, epoch: int) -> dict[str, Any]:
+        if epoch == self.epochs - 1:
+            self.node_step = None  # The next tree starts with fresh optimisers.
+        return {}
+
+    def _random(self, stream: TreeStream, *key: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, stream, self.number, *key])
+
+    @property
+    def _prefix(self) -> str:
+        return f"phase-{self.number}"
+
+    def state_dict(self) -> TrainingState:
+        arrays: dict[str, NDArray[Any]] = {f"network.{name}": one for name, one in self.network.export().items()}
+        arrays["order"] = self.network.tree.order
+        if self.node_step is None:
+            return TrainingState({}, arrays)
+        rows = self.node_step.rows
+        arrays |= {f"{self._prefix}-rows.first": rows.first.cpu().numpy()}
+        arrays |= {f"{self._prefix}-rows.second": rows.second.cpu().numpy()}
+        arrays |= optimizer_arrays(f"{self._prefix}-adam", self.node_step.dense)
+        return TrainingState({f"{self._prefix}-row-steps": rows.steps}, arrays)
+
+    def load_state_dict(self, state: TrainingState) -> None:
+        arrays, prefix = state.arrays, "network."
+        if self.number == 0:
+            # Phases share the network; the first one restores it for all.
+            self.network.tree = Tree(arrays["order"])
+            own = {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
+            self.network.restore(own)
+        if f"{self._prefix}-rows.first" in arrays:
+            self.node_step = NodeStep(self.network)
+            rows, device = self.node_step.rows, self.network.device
+            rows.steps = state.values[f"{self._prefix}-row-steps"]
+            rows.first = torch.from_numpy(arrays[f"{self._prefix}-rows.first"]).to(device)
+            rows.second = torch.from_numpy(arrays[f"{self._prefix}-rows.second"]).to(device)
+            load_optimizer_arrays(f"{self._prefix}-adam", self.node_step.dense, arrays)
+
+
+class BeamPhase(TreePhase):
+    """Trains on the nodes that a beam of the model itself reaches (OTM)."""
+
+    def __init__(self, network: TreeNetwork, data: Interactions, seed: int, number: int) -> None:
+        super().__init__(network, data, seed, number)
+        self.name, self.epochs = "beam", self.settings.beam_epochs
+
+    def _learn_tree(self) -> None:
+        """The last tree stays."""
+
+    def _samples(self, batch: Batch, levels: list[int], random: np.random.Generator) -> Sequence[NodeSamples]:
         settings = self.settings
         targets = following_items(self.data.sequences, batch.position, settings.next_items)
-        return beam_lessons(self.network, batch, targets, levels, settings.training_beam, settings.negatives, random)
-
-    def _random(self, *stamp: int) -> np.random.Generator:
-        return np.random.default_rng([self.options.seed, *stamp])
+        return beam_samples(self.network, batch, targets, levels, settings.training_beam, settings.negatives, random)
 
 
 def first_order(

@@ -4,8 +4,7 @@ import numpy as np
 
 from pathdex.data.ragged import Ragged
 from pathdex.retrieval.filters import NO_FILTERS, Filters
-from pathdex.retrieval.ranking import Ranking
-from pathdex.retrieval.widening import replace_rows, short_rows
+from pathdex.retrieval.ranking import Ranking, incomplete_rows, replace_rows
 
 RANKING = Ranking(
     np.array([[3, 1], [2, -1], [0, -1], [-1, -1]]),
@@ -15,14 +14,14 @@ RANKING = Ranking(
 
 
 def test_a_row_is_short_where_more_items_are_eligible() -> None:
-    assert short_rows(RANKING, NO_FILTERS, 4).tolist() == [1, 2, 3]
+    assert incomplete_rows(RANKING, NO_FILTERS, 4).tolist() == [1, 2, 3]
     filters = Filters(exclude=Ragged.from_rows([[], [0, 1, 3], [1], [0, 1, 2, 3]]))
-    assert short_rows(RANKING, filters, 4).tolist() == [2]
+    assert incomplete_rows(RANKING, filters, 4).tolist() == [2]
 
 
 def test_no_row_can_hold_more_than_the_catalogue() -> None:
     full = Ranking(np.array([[0, -1]]), np.array([[1.0, -np.inf]], np.float32), np.array([1]))
-    assert short_rows(full, NO_FILTERS, 1).tolist() == []
+    assert incomplete_rows(full, NO_FILTERS, 1).tolist() == []
 
 
 def test_rows_are_answered_anew() -> None:

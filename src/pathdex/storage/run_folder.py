@@ -1,0 +1,29 @@
+"""The layout of a run folder.
+
+RUN/run.json                what was asked for: source, split, configuration, options
+RUN/split/                  training sequences and held-out users
+RUN/checkpoint.safetensors  the training state
+RUN/log.jsonl               one line per epoch or round
+RUN/bundle/                 the finished model
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pathdex.errors import RunError
+from pathdex.storage.array_folder import MANIFEST
+
+REQUEST, SPLIT, CHECKPOINT, LOG, BUNDLE = "run.json", "split", "checkpoint.safetensors", "log.jsonl", "bundle"
+
+
+def find_bundle(path: str | Path) -> Path:
+    """The bundle at `path`: the folder itself, or the bundle of a finished run."""
+    folder = Path(path)
+    if (folder / MANIFEST).exists():
+        return folder
+    if (folder / BUNDLE).is_dir():
+        return folder / BUNDLE
+    if (folder / REQUEST).exists():
+        raise RunError(f"{folder} is not finished; continue it with: pathdex train --out {folder} --resume")
+    return folder

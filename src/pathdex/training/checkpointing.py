@@ -1,0 +1,68 @@
+"""When a training is checkpointed, and what a checkpoint must match to be resumed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pathdex.errors import RunError
+from pathdex.storage.checkpoint import load_checkpoint, save_checkpoint
+
+CHECKPOINT_SECONDS = 300.0
+"""A long epoch is checkpointed at least this often."""
+
+
+class Checkpointer:
+    """Keeps the state of one training in one file.
+
+    `identity` describes the training (configuration, seed, data); a checkpoint of another training is refused.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        self.path, self.identity = path, dict(identity)
+        self._saved = time.monotonic()
+
+    def due(self) -> bool:
+        """Whether the last checkpoint is old."""
+        return time.monotonic() - self._saved > CHECKPOINT_SECONDS
+
+    def save(self, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._saved = time.monotonic()
+        save_checkpoint(self.path, {**self.identity, **values}, dict(arrays))
+
+    def load(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        if not self.path.exists():
+            raise RunError(f"there is no checkpoint at {self.path}; train without --resume")
+        values, arrays = load_checkpoint(self.path)
+        differing = [name for name, value in self.identity.items() if values.get(name) != value]
+        if differing:
+            raise RunError(
+                f"the checkpoint {self.path} was written with another {' and '.join(differing)}; "
+                "resume with the same ones, or train into a new folder"
+            )
+        return values, arrays
+
+
+def optimizer_arrays(name: str, optimizer: torch.optim.Optimizer) -> dict[str, NDArray[Any]]:
+    """The state of an optimiser as arrays `name.PARAMETER.KEY`."""
+    return {
+        f"{name}.{number}.{key}": value.cpu().numpy()
+        for number, values in optimizer.state_dict()["state"].items()
+        for key, value in values.items()
+    }
+
+
+def load_optimizer_arrays(name: str, optimizer: torch.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Restore what `optimizer_arrays` returned."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, array in arrays.items():
+        if key.startswith(f"{name}."):
+            _, number, part = key.split(".")
+            state.setdefault(int(number), {})[part] = torch.from_numpy(array)
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

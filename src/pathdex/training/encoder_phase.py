@@ -1,0 +1,103 @@
+"""The phase that trains encoder and item vectors on the reranker's loss and, if joint, the structure model as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from pathdex.config import EncoderConfig
+from pathdex.data.interactions import Interactions
+from pathdex.model.network import Network
+from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arrays
+from pathdex.training.e_step import RerankerStep
+from pathdex.training.loop import Phase, TrainingState
+from pathdex.training.path_assigner import PathAssigner
+from pathdex.training.random_streams import RandomStreams, Stream
+from pathdex.training.schedule import cosine_rate
+from pathdex.training.windows import cut_windows, draw_readers
+
+
+class EncoderPhase(Phase):
+    """Epochs of gradient steps on Q_softmax, at a learning rate that falls to zero over the phase."""
+
+    name = "encoder"
+
+    def __init__(self, network: Network, config: EncoderConfig, data: Interactions, random: RandomStreams) -> None:
+        self.network, self.config, self.data, self.random = network, config, data, random
+        self.epochs = config.epochs
+        self.reranker = RerankerStep(network, config, data.item_counts())
+
+    def begin_epoch(self, epoch: int) -> int:
+        config, sequences = self.config, self.data.sequences
+        self.windows = cut_windows(sequences, config.history_length, self.random.generator(Stream.ORDER, epoch))
+        self.batches = self.windows.batches(config.batch_size, self.random.generator(Stream.BATCHES, epoch))
+        self.readers = draw_readers(sequences, config.next_items, self.random.generator(Stream.TARGETS, epoch))
+        return len(self.batches)
+
+    def step(self, epoch: int, step: int) -> Mapping[str, float]:
+        random = self._seeded(epoch, step)
+        batch = self.windows.batch(self.batches[step]).read_earlier(self.readers)
+        rate = cosine_rate((epoch + step / len(self.batches)) / self.epochs)
+        return self.reranker(batch, random, rate=rate)[0]
+
+    def _seeded(self, epoch: int, step: int) -> np.random.Generator:
+        """The generator of a step; torch is seeded from it for dropout."""
+        random = self.random.generator(Stream.STEP, epoch, step)
+        torch.manual_seed(int(random.integers(2**62)))
+        return random
+
+    def state_dict(self) -> TrainingState:
+        rows = self.reranker.rows
+        return TrainingState(
+            {"row_steps": rows.steps},
+            {
+                **{f"network.{name}": value for name, value in self.network.export().items()},
+                "rows.first": rows.first.cpu().numpy(),
+                "rows.second": rows.second.cpu().numpy(),
+                **optimizer_arrays("dense-adam", self.reranker.dense),
+                **(optimizer_arrays("joint-adam", self.reranker.structure) if self.reranker.structure else {}),
+            },
+        )
+
+    def load_state_dict(self, state: TrainingState) -> None:
+        arrays, device, rows = state.arrays, self.network.device, self.reranker.rows
+        prefix = "network."
+        self.network.restore({name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)})
+        rows.table, rows.steps = self.network.items.rows, state.values["row_steps"]
+        rows.first = torch.from_numpy(arrays["rows.first"]).to(device)
+        rows.second = torch.from_numpy(arrays["rows.second"]).to(device)
+        load_optimizer_arrays("dense-adam", self.reranker.dense, arrays)
+        if self.reranker.structure is not None:
+            load_optimizer_arrays("joint-adam", self.reranker.structure, arrays)
+
+
+class JointPhase(EncoderPhase):
+    """The paper's joint epochs: Q_softmax + Q_str at a constant learning rate, an M-step after each (Section 4)."""
+
+    name = "joint"
+
+    def __init__(
+        self,
+        network: Network,
+        config: EncoderConfig,
+        data: Interactions,
+        random: RandomStreams,
+        assigner: PathAssigner,
+    ) -> None:
+        super().__init__(network, config, data, random)
+        self.assigner = assigner
+        samples = assigner.config.score_samples * data.num_items / data.num_interactions
+        self.scored_share = min(1.0, samples)
+
+    def step(self, epoch: int, step: int) -> Mapping[str, float]:
+        random = self._seeded(epoch, step)
+        batch = self.windows.batch(self.batches[step]).read_earlier(self.readers)
+        losses, users = self.reranker(batch, random, self.assigner.nodes(batch.targets))
+        chosen = random.permutation(len(users))[: int(np.ceil(self.scored_share * len(users)))]
+        self.assigner.stream_scores(users[torch.from_numpy(chosen)], batch.targets[chosen])
+        return losses
+
+    def end_epoch(self, epoch: int) -> dict[str, object]:
+        return self.assigner.m_step(self.random, epoch)

@@ -1,0 +1,150 @@
+"""The training loop that every learned model shares: phases of epochs of steps, callbacks, checkpoints."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+
+from pathdex.training.callbacks import Callback, StepProgress, following
+from pathdex.training.checkpointing import Checkpointer
+from pathdex.training.determinism import deterministic
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """Part of a checkpoint: values for JSON, and arrays."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+class Phase(ABC):
+    """Epochs of one kind. A phase owns what it trains and can save and restore it at any step.
+
+    Its steps must depend on the seed, the epoch and the step alone, so that a resumed training takes the same ones.
+    """
+
+    name: str
+    epochs: int
+
+    def begin(self) -> None:  # noqa: B027
+        """Called before the first epoch; not called when a training resumes inside the phase."""
+
+    @abstractmethod
+    def begin_epoch(self, epoch: int) -> int:
+        """Prepare an epoch, counted from 0; returns its number of steps."""
+
+    @abstractmethod
+    def step(self, epoch: int, step: int) -> Mapping[str, float]:
+        """Take one step and return its losses."""
+
+    def end_epoch(self, epoch: int) -> dict[str, Any]:
+        """Called after the last step of an epoch; returns figures for the record."""
+        return {}
+
+    @abstractmethod
+    def state_dict(self) -> TrainingState:
+        """All that later steps depend on."""
+
+    @abstractmethod
+    def load_state_dict(self, state: TrainingState) -> None: ...
+
+
+@dataclass
+class Cursor:
+    """The next step to take, and the losses of the running epoch so far."""
+
+    phase: int = 0
+    epoch: int = 0
+    step: int = 0
+    sums: dict[str, float] | None = None
+    seconds: float = 0.0
+
+
+class TrainingLoop:
+    """Runs phases in order. With a checkpointer, it can stop after any step and resume to the same result."""
+
+    def __init__(
+        self,
+        phases: Sequence[Phase],
+        callbacks: Sequence[Callback] | None = None,
+        checkpointer: Checkpointer | None = None,
+        *,
+        records: list[dict[str, Any]] | None = None,
+        device: str = "cpu",
+    ) -> None:
+        self.phases, self.callbacks, self.checkpointer = tuple(phases), callbacks, checkpointer
+        self.records = [] if records is None else records
+        """One record per finished epoch. Phases may share the list to look back."""
+        self.cursor = Cursor()
+        self.device = torch.device(device)
+
+    def skip_to(self, phase: int) -> None:
+        """Start with a later phase."""
+        self.cursor = Cursor(phase)
+
+    def run(self) -> None:
+        """Run from the cursor to the end."""
+        with following(self.callbacks) as callback, deterministic(self.device):
+            for number in range(self.cursor.phase, len(self.phases)):
+                self._run_phase(self.phases[number], callback)
+                self.cursor = Cursor(number + 1)
+                self._save()
+
+    def resume(self) -> None:
+        """Go back to where the checkpoint was written."""
+        assert self.checkpointer is not None
+        values, arrays = self.checkpointer.load()
+        for phase in self.phases:
+            phase.load_state_dict(TrainingState(values, arrays))
+        self.cursor, self.records[:] = Cursor(**values["cursor"]), values["records"]
+
+    def _run_phase(self, phase: Phase, callback: Callback) -> None:
+        if self.cursor.epoch == 0 and self.cursor.step == 0:
+            phase.begin()
+        for epoch in range(self.cursor.epoch, phase.epochs):
+            started = time.monotonic() - self.cursor.seconds
+            losses = self._run_epoch(phase, epoch, started, callback)
+            figures = phase.end_epoch(epoch)
+            record = {
+                "phase": phase.name,
+                "number": epoch + 1,
+                **losses,
+                **figures,
+                "seconds": time.monotonic() - started,
+            }
+            self.records.append(record)
+            self.cursor = Cursor(self.cursor.phase, epoch + 1)
+            self._save()
+            callback.on_epoch_end(record)
+
+    def _run_epoch(self, phase: Phase, epoch: int, started: float, callback: Callback) -> dict[str, float]:
+        """Take the steps that are left of an epoch; returns the mean losses of all of them."""
+        steps, sums = phase.begin_epoch(epoch), self.cursor.sums or {}
+        for step in range(self.cursor.step, steps):
+            losses, done = phase.step(epoch, step), step + 1
+            sums = {name: sums.get(name, 0.0) + loss for name, loss in losses.items()}
+            means = {name: value / done for name, value in sums.items()}
+            callback.on_step_end(StepProgress(phase.name, epoch + 1, phase.epochs, done, steps, means))
+            self.cursor.step, self.cursor.sums = done, sums
+            self.cursor.seconds = time.monotonic() - started
+            if self.checkpointer is not None and self.checkpointer.due():
+                self._save()
+        return {name: value / steps for name, value in sums.items()}
+
+    def _save(self) -> None:
+        if self.checkpointer is None:
+            return
+        values: dict[str, Any] = {"cursor": vars(self.cursor), "records": self.records}
+        arrays: dict[str, NDArray[Any]] = {}
+        for phase in self.phases:
+            state = phase.state_dict()
+            values |= state.values
+            arrays |= state.arrays
+        self.checkpointer.save(values, arrays)

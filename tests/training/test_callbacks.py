@@ -1,0 +1,78 @@
+"""Callbacks: who is called when, and what a line of the log says."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pathdex.training.callbacks import (
+    Callback,
+    JsonLines,
+    ProgressBar,
+    StepProgress,
+    default_callbacks,
+    describe_record,
+    following,
+    format_figures,
+)
+from tests.recommenders.fakes import RecordedTraining
+
+STEP = StepProgress("als", 1, 1, 2, 5, {"loss": 0.5})
+RECORD = {"phase": "als", "number": 1, "loss": 0.25, "seconds": 0.0}
+
+
+def test_all_callbacks_are_called_in_order() -> None:
+    first, second = RecordedTraining(), RecordedTraining()
+    with following([first, second]) as callback:
+        callback.on_step_end(STEP)
+        callback.on_epoch_end(RECORD)
+    for one in (first, second):
+        assert one.calls == ["begin", "end"]
+        assert one.steps == [("als", 2, 5)]
+        assert one.records == [RECORD]
+
+
+def test_a_failed_training_ends_its_callbacks() -> None:
+    one = RecordedTraining()
+    with pytest.raises(KeyboardInterrupt), following([one]):
+        raise KeyboardInterrupt
+    assert one.calls == ["begin", "end"]
+
+
+def test_the_default_is_a_bar_on_a_terminal_and_nothing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert default_callbacks() == []
+    monkeypatch.setattr("pathdex.training.callbacks.interactive", lambda: True)
+    assert [type(one) for one in default_callbacks()] == [ProgressBar]
+
+
+def test_a_callback_may_leave_every_method_out() -> None:
+    with following([Callback()]) as callback:
+        callback.on_step_end(STEP)
+        callback.on_epoch_end(RECORD)
+
+
+def test_the_bar_prints_a_line_per_epoch_on_a_terminal_only() -> None:
+    for terminal, printed in ((True, "als 1  loss 0.25  0.0 s"), (False, "")):
+        stream = io.StringIO()
+        with following([ProgressBar(Console(file=stream, force_terminal=terminal, width=80))]) as callback:
+            callback.on_step_end(STEP)
+            callback.on_epoch_end(RECORD)
+        assert printed in stream.getvalue()
+        assert bool(stream.getvalue()) is terminal
+
+
+def test_json_lines_appends_a_line_per_record(tmp_path: Path) -> None:
+    log = JsonLines(tmp_path / "log.jsonl")
+    log.on_epoch_end(RECORD)
+    log.on_epoch_end({**RECORD, "number": 2})
+    lines = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["number"] for line in lines] == [1, 2]
+
+
+def test_figures_have_four_digits_and_counts_have_commas() -> None:
+    assert (
+        format_figures({"loss": 1.23456, "used_paths": 12345, "note": "x"}) == "loss 1.235  used_paths 12,345  note x"
+    )
+    assert describe_record({**RECORD, "seconds": 1.26, "other": 1}) == "als 1  loss 0.25  1.3 s"
