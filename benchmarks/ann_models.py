@@ -73,7 +73,7 @@ def trained(name: str, report: Report, *, items: int, test_users: int, quick: bo
 def _train(folder: Path, split: Split, parameters: dict[str, Any], report: Report) -> None:
     report.say(f"training for {folder.name}; later runs find it in {folder}")
     started = time.monotonic()
-    model = pathdex.DeepRetrieval(seed=SEED, **parameters).fit(split.train, callbacks=[LogLines())]
+    model = pathdex.DeepRetrieval(seed=SEED, **parameters).fit(split.train, callbacks=[LogLines()])
     seconds = time.monotonic() - started
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder / "bundle", overwrite=True)

@@ -31,7 +31,7 @@ def random_model(num_items: int = 30, seed: int = 0, **parameters: Any) -> DeepR
     config = Config(**{**SMALL, **parameters})
     assert config.num_nodes is not None
     torch.manual_seed(seed)
-    network = Network(config, num_items)
+    network = Network(config, num_items, config)
     for parameter in network.parameters():
         parameter.data.normal_(0, 1)
     network.items.rows.normal_(0, 0.3)

@@ -114,9 +114,7 @@ class QueryContract:
         assert answer == model.recommend([TEXT_IDS[3]], n=5)
 
     def test_a_history_of_unknown_ids_only_is_an_error(self, model: Recommender) -> None:
-        with pytest.raises(
-            QueryError, match=r"history 1 \('nothing'\) has no item that the catalogue of 32 items holds"
-        ):
+        with pytest.raises(QueryError, match=r"history 1 \('nothing'\) has no item of the catalogue of 32 items"):
             model.recommend([[TEXT_IDS[3]], ["nothing"]])
 
     @pytest.mark.parametrize("n", [0, -1, 2.5, True, "3"])

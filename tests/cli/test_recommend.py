@@ -102,7 +102,7 @@ def test_unknown_items_are_left_out_with_a_warning(pathdex: Pathdex, run: Path) 
 
 def test_a_history_of_unknown_items_only_is_an_error(pathdex: Pathdex, run: Path) -> None:
     text = pathdex("recommend", run, "--history", "x,y", fails=1).stderr
-    assert "history 0 ('x', 'y') has no item that the catalogue of 40 items holds" in text
+    assert "history 0 ('x', 'y') has no item of the catalogue of 40 items" in text
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_a_bundle_of_any_estimator(pathdex: Pathdex, planted: Path, tmp_path: Pa
     text = pathdex("recommend", saved, "--history", "1", "--beam", 3, fails=1).stderr
     assert "beam=3: popularity takes no such option" in text
     text = pathdex("recommend", saved, "--history", "1", "--explain", fails=1).stderr
-    assert "a popularity model has no paths; pass a deep-retrieval model" in text
+    assert "a popularity model cannot explain its answers; use a deep-retrieval model" in text
 
 
 def test_an_unfinished_run_says_how_to_finish_it(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:

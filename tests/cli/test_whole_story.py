@@ -21,8 +21,8 @@ from pathdex.training import callbacks, checkpointing
 
 checkpointing.CHECKPOINT_SECONDS = 0.0
 
-def on_step_end(self, phase, number, of, done, total, losses):
-    if (phase, number, done) == {moment}:
+def on_step_end(self, progress):
+    if (progress.phase, progress.epoch, progress.step) == {moment}:
         os.kill(os.getpid(), signal.SIGKILL)
 
 callbacks.JsonLines.on_step_end = on_step_end

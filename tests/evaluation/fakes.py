@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.data.vocabulary import Vocabulary
-from pathdex.recommenders.base import EstimatorState, Recommender
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, top_n, top_n_of
+from tests.fakes import FakeRecommender
 
 NUM_ITEMS = 10
 
 
-class Countdown(Recommender):
+class Countdown(FakeRecommender):
     """Brute force and an index at once: item v scores -v; the index holds the first `reach` items.
 
     `bonus` is added to the final score of items, as a path probability would be.
@@ -30,9 +29,6 @@ class Countdown(Recommender):
         self.bonus = bonus or {}
         self._items = Vocabulary(np.arange(NUM_ITEMS))
         self.asked: list[tuple[int, bool, dict[str, Any]]] = []
-
-    def fit(self, data: Interactions) -> Countdown:
-        return self
 
     def candidate_items(
         self, histories: Ragged, filters: Filters = NO_FILTERS, *, n: int = 1, **options: Any
@@ -51,12 +47,6 @@ class Countdown(Recommender):
 
     def rank_candidates(self, histories: Ragged, candidates: Ragged, n: int) -> Ranking:
         return top_n_of(candidates, -candidates.values.astype(np.float32), NUM_ITEMS, n)
-
-    def get_state(self) -> EstimatorState:
-        raise AssertionError("not saved here")
-
-    def set_state(self, state: EstimatorState) -> None:
-        raise AssertionError("not opened here")
 
 
 def make_queries(history: list[list[int]], truth: list[list[int]]) -> Queries:

@@ -6,10 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
 from pathdex.config import Config
-from pathdex.experiments.step_runner import chosen_values, hyper_parameters, shape
+from pathdex.experiments.step_runner import chosen_values, shape
 from pathdex.experiments.steps import Step, Store
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from tests.tiny import TINY
@@ -28,7 +26,7 @@ def test_the_trial_with_the_highest_f_is_chosen_and_the_first_of_equals(tmp_path
 def model(records: list[dict[str, Any]], **parameters: Any) -> DeepRetrieval:
     """A model as far as `shape` looks at it."""
     config = Config.from_dict({**TINY, "num_nodes": 16, **parameters})
-    known = SimpleNamespace(config=config, num_nodes=16, learned=SimpleNamespace(records=records))
+    known = SimpleNamespace(config=config, num_nodes=16, records=records)
     return cast(DeepRetrieval, known)
 
 
@@ -44,7 +42,3 @@ def test_nodes_are_scaled() -> None:
     assert shape(trained, {"nodes_factor": 0.25})["num_nodes"] == 4
     assert shape(trained, {"depth": 2, "nodes_power": 1.5})["num_nodes"] == 64
     assert shape(trained, {"nodes_factor": 0.01})["num_nodes"] == 2
-
-
-def test_all_hyper_parameters_are_recorded() -> None:
-    assert hyper_parameters(DeepRetrieval(**TINY))["decay"] == pytest.approx(0.999)

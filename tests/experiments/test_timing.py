@@ -7,11 +7,8 @@ from typing import Any
 import numba
 import torch
 
-from pathdex.config import RunOptions
 from pathdex.data import Ragged
-from pathdex.experiments.timing import BATCH, WARM_CALLS, Timing, limit_threads, one_thread, time_methods
-from pathdex.recommenders.brute_force import BruteForce
-from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.experiments.timing import BATCH, WARM_CALLS, Timing, one_thread, time_methods
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
 from tests.evaluation.fakes import Countdown
@@ -64,11 +61,3 @@ def test_one_thread_inside_and_as_many_as_before_outside() -> None:
     with one_thread():
         assert (torch.get_num_threads(), numba.get_num_threads()) == (1, 1)
     assert (torch.get_num_threads(), numba.get_num_threads()) == before
-
-
-def test_models_that_make_threads_are_told_as_well() -> None:
-    model = DeepRetrieval(seed=4, threads=7)
-    brute = BruteForce()
-    brute._model = model
-    limit_threads(brute)
-    assert model.options == RunOptions(seed=4, threads=1)

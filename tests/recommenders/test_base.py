@@ -11,17 +11,17 @@ import polars as pl
 import pytest
 
 from pathdex.data.attributes import Attributes
-from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import BundleError, QueryError
-from pathdex.recommenders.base import EstimatorState, Query, Recommender, ScoredItem
+from pathdex.recommenders.base import EstimatorState, Query, ScoredItem
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
 from pathdex.storage.array_folder import MANIFEST
+from tests.fakes import FakeRecommender
 
 
-class Recorder(Recommender):
+class Recorder(FakeRecommender):
     """Answers with the first eligible codes, and keeps what it was asked."""
 
     name = "recorder"
@@ -31,10 +31,6 @@ class Recorder(Recommender):
         self.asked: list[tuple[list[list[int]], int, Filters, dict[str, Any]]] = []
         if ids is not None:
             self._items = Vocabulary(ids)
-
-    def fit(self, data: Interactions) -> Recorder:
-        self._items = data.items
-        return self
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
         self.asked.append(([row.tolist() for row in histories], n, filters, options))
@@ -175,18 +171,18 @@ def test_a_column_of_a_frame_is_a_history(model: Recorder) -> None:
 
 @pytest.mark.parametrize("history", ["abc", b"abc"])
 def test_one_text_is_no_history(model: Recorder, history: Any) -> None:
-    with pytest.raises(QueryError, match=r"history 0 is the text .*abc.*: must be a list of ids; pass \["):
+    with pytest.raises(QueryError, match=r"^history=.*abc.*: must be a list of ids, not a text; pass \["):
         model.recommend(history)
 
 
 def test_a_list_of_texts_is_not_many_histories(model: Recorder) -> None:
-    with pytest.raises(QueryError, match="history 1 is the text 'abc': must be a list of ids"):
+    with pytest.raises(QueryError, match=r"^history='abc': must be a list of ids, not a text"):
         model.recommend_batch([["a"], "abc"])
 
 
 def test_a_long_unknown_history_is_shown_in_part(model: Recorder) -> None:
     with pytest.raises(
-        QueryError, match=r"history 0 \('v', 'w', 'x', \.\.\.\) has no item that the catalogue of 5 items"
+        QueryError, match=r"history 0 \('v', 'w', 'x', \.\.\.\) has no item of the catalogue of 5 items"
     ):
         model.recommend(["v", "w", "x", "y"])
 

@@ -8,12 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import pathdex
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import NotFittedError, QueryError
-from pathdex.recommenders import brute_force
 from pathdex.recommenders.brute_force import BruteForce
-from pathdex.retrieval.filters import Filters
+from pathdex.recommenders.capabilities import HasVectors
+from pathdex.recommenders.youtube_dnn import YouTubeDNN
+from pathdex.retrieval import exhaustive
+from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.ranking import Ranking
+from tests.fakes import FakeRecommender
 from tests.recommender_contract import HISTORIES, TEXT_IDS, RecommenderContract, grouped_data, same_answers
 
 TINY: dict[str, Any] = {
@@ -34,21 +39,28 @@ class TestContract(RecommenderContract):
         return BruteForce(**TINY)
 
 
-class KnownVectors:
+class KnownVectors(FakeRecommender, HasVectors):
     """A user is the sum of the vectors of its history."""
 
     history_length = 69
 
     def __init__(self, vectors: Any, bias: Any) -> None:
-        self.item_vectors = np.asarray(vectors, np.float32)
-        self.item_bias = np.asarray(bias, np.float32)
-        self.items = Vocabulary(np.arange(len(self.item_vectors)))
+        self.vectors, self.bias = np.asarray(vectors, np.float32), np.asarray(bias, np.float32)
+        self._items = Vocabulary(np.arange(len(self.vectors)))
+
+    @property
+    def item_vectors(self) -> Any:
+        return self.vectors
+
+    @property
+    def item_bias(self) -> Any:
+        return self.bias
+
+    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
+        raise AssertionError("brute force ranks by itself")
 
     def user_vectors(self, histories: Ragged) -> Any:
         return np.stack([self.item_vectors[row].sum(axis=0) for row in histories])
-
-    def get_state(self) -> Any:
-        raise AssertionError("not saved here")
 
 
 def test_a_score_is_the_inner_product_and_the_bias() -> None:
@@ -80,8 +92,8 @@ def test_blocks_of_any_size_give_the_sorted_scores(seed: int, n: int, query_bloc
     known = KnownVectors(random.integers(-2, 3, (20, 3)), random.integers(-1, 2, 20))
     histories = Ragged.from_rows(random.integers(0, 20, size) for size in (1, 3, 2, 4, 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(brute_force, "QUERY_BLOCK", query_block)
-        patch.setattr(brute_force, "ITEM_BLOCK", item_block)
+        patch.setattr(exhaustive, "QUERY_BLOCK", query_block)
+        patch.setattr(exhaustive, "ITEM_BLOCK", item_block)
         ranking = BruteForce(known).rank(histories, n, Filters(exclude=histories))
     for query, user in enumerate(known.user_vectors(histories)):
         scores = known.item_vectors @ user + known.item_bias
@@ -131,3 +143,13 @@ def test_it_takes_no_options() -> None:
     model = BruteForce(KnownVectors(np.ones((3, 2)), np.zeros(3)))
     with pytest.raises(QueryError, match="beam=5: brute-force takes no such option"):
         model.recommend([0], beam=5)
+
+
+def test_brute_force_over_any_model_with_vectors_can_be_saved(tmp_path: Path) -> None:
+    model = YouTubeDNN(embedding_dim=8, epochs=1, threads=1).fit(grouped_data(TEXT_IDS), callbacks=())
+    brute = BruteForce(model)
+    brute.save(tmp_path / "brute")
+    opened = pathdex.load(tmp_path / "brute")
+    assert isinstance(opened, BruteForce)
+    assert opened.model.name == "youtube-dnn"
+    assert same_answers(opened.recommend_batch(HISTORIES, 5), brute.recommend_batch(HISTORIES, 5))

@@ -1,5 +1,6 @@
 """FFM vectors and the graph over them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,8 @@ def test_every_wrong_setting_is_named() -> None:
 def test_a_graph_of_another_size_is_refused(model: FFMHNSW, tmp_path: Path) -> None:
     bundle = read_bundle(model.save(tmp_path / "whole"))
     few = FFMHNSW(**TINY).fit(grouped_data(TEXT_IDS))
-    few._index.remove(3)
-    arrays = {**bundle.arrays, "graph": np.frombuffer(few._index.save(), np.uint8)}
+    few._graph.remove(3)
+    arrays = {**bundle.arrays, "graph": np.frombuffer(few._graph.save(), np.uint8)}
     path = write_bundle(tmp_path / "broken", Bundle(bundle.estimator, bundle.settings, arrays, bundle.weights))
     with pytest.raises(BundleError, match="its graph has 31 items and its catalogue 32; save the model again"):
         FFMHNSW.load(path)
@@ -94,8 +95,19 @@ def test_the_same_data_gives_the_same_bundle(model: FFMHNSW) -> None:
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "usearch.index", None)
+    monkeypatch.setattr("pathdex.system.Feature.available", False)
     with pytest.raises(
         MissingExtraError, match=r"ffm-hnsw needs usearch; install it with: pip install 'pathdex\[ann\]'"
     ):
         FFMHNSW()
+
+
+def test_threads_with_different_widths_do_not_disturb_each_other(model: FFMHNSW) -> None:
+    """The graph holds the width of a search, and a server queries from several threads."""
+    histories = Ragged.from_rows([[code] for code in range(32)])
+    widths = [2, 32] * 20
+    alone = {ef: model.rank(histories, 2, ef_search=ef).items for ef in set(widths)}
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda ef: model.rank(histories, 2, ef_search=ef).items, widths))
+    for ef, items in zip(widths, answers, strict=True):
+        np.testing.assert_array_equal(items, alone[ef])

@@ -144,5 +144,5 @@ def test_all_wrong_settings_are_named_at_once() -> None:
 
 def test_it_takes_no_options() -> None:
     model = ItemCF().fit(interactions(ROWS, 5))
-    with pytest.raises(QueryError, match="candidates=5, beam=2: item-cf takes no such option"):
+    with pytest.raises(QueryError, match="candidates=5: item-cf takes no such option"):
         model.recommend([0], candidates=5, beam=2)

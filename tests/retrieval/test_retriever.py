@@ -197,7 +197,7 @@ def test_an_item_that_the_beam_has_not_found_joins_with_the_lowest_probability()
 
 def test_without_similar_items_the_whole_budget_is_left_to_the_paths() -> None:
     near, alone = random_model(ITEMS, neighbours=8), random_model(ITEMS)
-    width = {"beam": EVERY_PATH, "budget": 10}
+    width = {"beam": EVERY_PATH, "candidates": 10}
     with_neighbours = near.retriever.candidates(near.state(), NO_FILTERS, 0, **width)
     without = alone.retriever.candidates(alone.state(), NO_FILTERS, 0, **width)
     assert sorted(with_neighbours.items.tolist()) == sorted(without.items.tolist())

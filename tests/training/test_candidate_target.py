@@ -34,7 +34,7 @@ def test_the_first_guess_is_candidates_over_paths() -> None:
 
 
 def test_a_fixed_penalty_and_wanted_candidates_exclude_each_other() -> None:
-    with pytest.raises(ConfigError, match=r"candidates_per_query=100, penalty=0.1: a fixed alpha cannot be found"):
+    with pytest.raises(ConfigError, match=r"candidates_per_query=100: cannot be reached with a fixed penalty=0.1"):
         Config(candidates_per_query=100, penalty=0.1)
 
 
