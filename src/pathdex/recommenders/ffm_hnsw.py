@@ -65,23 +65,21 @@ class FieldEncoder(nn.Module):
 class FFMConfig:
     """Hyper-parameters of the FFM and its graph."""
 
-    factors: int = parameter(32, "size of a feature's vector for one field", low=1)
-    recent: int = parameter(5, "latest items that make up the field of recent items", low=1)
-    history_length: int = parameter(69, "latest items that make up the field of the history", low=1)
+    factors: int = parameter(32, "dimension of a feature's vector per field", low=1)
+    recent: int = parameter(5, "number of latest items in the field 'recent'", low=1)
+    history_length: int = parameter(69, "number of latest items in the field 'history'", low=1)
     dropout: float = parameter(0.3, "dropout on the user's vectors", low=0.0, high=0.95)
-    loss: str = parameter(
-        "logistic", "logistic as in the paper's Section 5, or softmax", choices=("logistic", "softmax")
-    )
+    loss: str = parameter("logistic", "logistic (Section 5 of the paper) or softmax", choices=("logistic", "softmax"))
     negatives: str = parameter(
-        "uniform", "where sampled negatives come from", choices=("uniform", "popularity", "in-batch", "mixed")
+        "uniform", "distribution of sampled negatives", choices=("uniform", "popularity", "in-batch", "mixed")
     )
-    num_negatives: int = parameter(1000, "negatives shared by a batch", low=1)
-    epochs: int = parameter(6, "epochs", low=0)
+    num_negatives: int = parameter(1000, "sampled negatives per batch", low=1)
+    epochs: int = parameter(6, "number of epochs", low=0)
     batch_size: int = parameter(1024, "interactions per step", low=1)
-    learning_rate: float = parameter(0.03, "of Adam", above=0.0)
-    connectivity: int = parameter(16, "M, neighbours of an item in the graph", low=2)
-    ef_construction: int = parameter(200, "items in view while the graph is built", low=1)
-    ef_search: int = parameter(200, "items that a query takes out of the graph by default", low=1)
+    learning_rate: float = parameter(0.03, "learning rate (lazy Adam)", above=0.0)
+    connectivity: int = parameter(16, "M, graph neighbours per item", low=2)
+    ef_construction: int = parameter(200, "search width while building the graph", low=1)
+    ef_search: int = parameter(200, "default search width of a query", low=1)
 
     def __post_init__(self) -> None:
         check_fields(self)

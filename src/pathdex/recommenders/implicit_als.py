@@ -33,10 +33,10 @@ from pathdex.training.callbacks import Callback, StepProgress, following
 class ALSConfig:
     """Hyper-parameters of the factorisation, by the library's names."""
 
-    factors: int = parameter(64, "size of user and item vectors", low=1)
+    factors: int = parameter(64, "dimension of user and item vectors", low=1)
     regularization: float = parameter(10.0, "L2 regularisation", low=0.0)
-    alpha: float = parameter(10.0, "weight of an interaction against an absent one, which weighs 1", above=0.0)
-    iterations: int = parameter(15, "rounds of solving for the users, then for the items", low=1)
+    alpha: float = parameter(10.0, "weight of an interaction; an absent one has weight 1", above=0.0)
+    iterations: int = parameter(15, "ALS iterations", low=1)
 
     def __post_init__(self) -> None:
         check_fields(self)
