@@ -183,9 +183,9 @@ def test_an_encoder_that_does_not_fit_is_refused() -> None:
     weights = trained.network.export()
     with pytest.raises(ConfigError, match=r"^embedding_dim=4: the trained encoder has 8; choose the same, or train"):
         trainer(blocks(), embedding_dim=4).adopt_encoder(trained.config, weights)
-    with pytest.raises(ConfigError, match=r"^schedule='paper': trains the encoder along with the paths; use 'warm'$"):
+    with pytest.raises(ConfigError, match=r"^schedule='paper': trains the encoder jointly with the paths; use 'warm'$"):
         trainer(blocks(), schedule="paper", start="random").adopt_encoder(trained.config, weights)
-    with pytest.raises(DataError, match=r"^data has 40 items and the trained encoder 32: must be of the same catalog"):
+    with pytest.raises(DataError, match=r"^data has 40 items and the trained encoder 32: must have the same catalogue"):
         trainer(blocks(groups=5)).adopt_encoder(trained.config, weights)
 
 

@@ -1,4 +1,4 @@
-"""Adam for a table of which a step touches only a few rows."""
+"""Adam for tables of which a step touches few rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class LazyAdam:
-    """Adam that keeps moments per row and updates only the rows that a step touched."""
+    """Adam with moments per row that updates only the touched rows."""
 
     def __init__(self, table: Tensor, learning_rate: float, betas: tuple[float, float] = (0.9, 0.999)) -> None:
         self.table, self.learning_rate, self.betas = table, learning_rate, betas
@@ -17,7 +17,7 @@ class LazyAdam:
 
     @torch.no_grad()
     def step(self, rows: Tensor | None, gradient: Tensor) -> None:
-        """Update the given distinct rows, or with None the whole table, by their gradient."""
+        """Update distinct rows, or the whole table if `rows` is None."""
         beta1, beta2 = self.betas
         self.steps += 1
         index = slice(None) if rows is None else rows

@@ -1,4 +1,4 @@
-"""`LazyAdam.step` as one compiled pass: a step on a large tree touches tens of thousands of rows."""
+"""`LazyAdam.step` in one compiled pass, since a step on a large tree touches tens of thousands of rows."""
 
 # mypy: disallow-untyped-decorators=False
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathdex.model.lazy_adam import LazyAdam
 
 
 def step_rows(adam: LazyAdam, rows: Tensor, gradient: Tensor) -> None:
-    """Update the given distinct rows by their gradient, as `adam.step` does."""
+    """Update distinct rows by their gradient, like `adam.step`."""
     if adam.table.device.type != "cpu":
         adam.step(rows, gradient)
         return
