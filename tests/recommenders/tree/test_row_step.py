@@ -1,4 +1,4 @@
-"""The compiled step of Adam against that in tensors."""
+"""The compiled step against `LazyAdam` in torch."""
 
 import torch
 
@@ -6,7 +6,7 @@ from pathdex.model.lazy_adam import LazyAdam
 from pathdex.recommenders.tree.row_step import step_rows
 
 
-def test_steps_are_those_of_row_adam() -> None:
+def test_compiled_step_equals_lazy_adam() -> None:
     torch.manual_seed(0)
     table = torch.randn(9, 5)
     plain, compiled = (LazyAdam(table.clone(), 0.1) for _ in range(2))

@@ -165,7 +165,7 @@ def _descend(
 ) -> float:
     """The loss; adds its gradient.
 
-    The score is spelt out again, as a call to `_meet` for every node costs an eighth of the time.
+    The score is inlined, since a call to `_meet` per node takes an eighth of the time.
     No inner loop writes to more than one array: LLVM vectorises only loops where few arrays might overlap.
     """
     keys, windows, values, vector, hidden, recency, out, table, nodes = meeting

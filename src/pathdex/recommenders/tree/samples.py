@@ -99,11 +99,11 @@ def pseudo_targets(
     held = {tree.depth: (targets != NO_ITEM).astype(np.float32)}
     for level in range(tree.depth, network.first_level, -1):
         own = _ancestors(tree, level, targets)
-        beside = np.where(own == NO_ITEM, NO_ITEM, tree.siblings(level, own))
-        scores = histories.logits(level, np.concatenate([own, beside], axis=1))
-        own_scores, beside_scores = np.split(scores, 2, axis=1)
-        held_beside = ((beside[:, :, None] == own[:, None]) * held[level][:, None]).max(axis=2)
-        held[level - 1] = np.where(own_scores >= beside_scores, held[level], held_beside)
+        siblings = np.where(own == NO_ITEM, NO_ITEM, tree.siblings(level, own))
+        scores = histories.logits(level, np.concatenate([own, siblings], axis=1))
+        own_scores, sibling_scores = np.split(scores, 2, axis=1)
+        held_siblings = ((siblings[:, :, None] == own[:, None]) * held[level][:, None]).max(axis=2)
+        held[level - 1] = np.where(own_scores >= sibling_scores, held[level], held_siblings)
     return held
 
 
