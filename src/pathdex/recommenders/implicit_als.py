@@ -34,7 +34,7 @@ class ALSConfig:
     """Hyper-parameters, named as in the library."""
 
     factors: int = parameter(64, "dimension of user and item vectors", low=1)
-    regularization: float = parameter(10.0, "L2 regularisation", low=0.0)
+    regularization: float = parameter(10.0, "L2 regularization", low=0.0)
     alpha: float = parameter(10.0, "weight of an interaction; an absent one has weight 1", above=0.0)
     iterations: int = parameter(15, "ALS iterations", low=1)
 

@@ -34,7 +34,7 @@ def m_step(
     last_penalty: float | None,
     seed: int,
 ) -> MStep:
-    """Maximise sum_v N_v log(sum_j s[v, pi_j(v)]) - alpha sum_c f(|c|) over the paths (Algorithm 2).
+    """Maximize sum_v N_v log(sum_j s[v, pi_j(v)]) - alpha sum_c f(|c|) over the paths (Algorithm 2).
 
     Differs from the paper: unless `config.penalty` is set, alpha is searched so that the path of an average item holds
     `path_size` items.

@@ -70,7 +70,7 @@ class Windows:
         """Inputs and samples of the given windows."""
         context, first, end = self.context[numbers], self.first[numbers], self.end[numbers]
         time = np.arange(int((end - context).max()))
-        # The state at column k has read the item before position context + k, which it predicts.
+        # The state at column k has read the items before position context + k and predicts the item there.
         read = context[:, None] + time - 1
         inputs = self.sequences.values.take(read, mode="clip").astype(np.int64)
         inputs[self.at_start[numbers], 0] = START
