@@ -1,6 +1,6 @@
-"""Writes the tables that the code knows into the pages: `python -m docs.generate`.
+"""Fill the generated tables of the pages: `python -m docs.generate`.
 
-A page holds `<!-- generated: NAME -->` and, further down, `<!-- end -->`; between them stands the table of that name.
+Text between `<!-- generated: NAME -->` and `<!-- end -->` is replaced by the table of that name in `TABLES`.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from pathdex.cli.app import app
-from pathdex.config import PRESETS, Config, RunOptions
+from pathdex.config import PRESETS, Config, EncoderConfig, RunOptions
 from pathdex.data import findings
 from pathdex.data.columns import COMMON_NAMES
 from pathdex.data.datasets import SOURCES
@@ -24,6 +25,7 @@ from pathdex.recommenders.implicit_als import ALSConfig
 from pathdex.recommenders.jtm import JTM
 from pathdex.recommenders.otm import OTM
 from pathdex.recommenders.tree.config import TreeConfig
+from pathdex.recommenders.youtube_dnn import PARAMETERS as YOUTUBE_DNN_PARAMETERS
 from pathdex.server.limits import Limits
 
 FOLDER = Path(__file__).parent
@@ -45,126 +47,134 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "retrieval": ("beam_size", "path_weight", "neighbours", "neighbour_weight"),
 }  # fmt: skip
-"""The hyper-parameters as `parameters.md` goes through them."""
+"""Hyper-parameters by section of `parameters.md`."""
 
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def fill(text: str) -> str:
-    """The page with every generated block as the code has it now."""
-    return _BLOCK.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}\n{found[3]}", text)
+def fill(page: str) -> str:
+    """The page with every generated block up to date."""
+    return _BLOCK.sub(lambda block: f"{block[1]}{TABLES[block[2]]()}\n{block[3]}", page)
 
 
-def hand_written(text: str) -> str:
+def without_generated(page: str) -> str:
     """The page without its generated blocks."""
-    return _BLOCK.sub("", text)
+    return _BLOCK.sub("", page)
 
 
-def commands(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Every command of `pathdex` by its words, such as `data describe`."""
+def commands(group: Any = None, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Every command of `pathdex` with its full name, such as `data describe`."""
     group = typer.main.get_command(app) if group is None else group
-    for name, one in group.commands.items():
-        if hasattr(one, "commands"):
-            yield from commands(one, (*words, name))
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*prefix, name))
         else:
-            yield " ".join((*words, name)), one
+            yield " ".join((*prefix, name)), command
 
 
 def finding_codes() -> dict[str, str]:
-    """What each code of a finding means, from the head of `pathdex.data.findings`."""
+    """Finding codes and their meanings, from the docstring of `pathdex.data.findings`."""
     return dict(sorted(re.findall(r"(D\d{3})  (\S+(?: \S+)*)", findings.__doc__ or "")))
 
 
-def _parameters(kind: type[Any], names: Iterable[str]) -> str:
-    specs = {spec.name: spec for spec in dataclasses.fields(kind)}
-    rows = [[f"`{name}`", _default(specs[name]), _allowed(specs[name]), specs[name].metadata["help"]] for name in names]
-    return _table(["name", "default", "allowed", "what it is"], rows)
+# Parameters.
 
 
-def _all_parameters(kind: type[Any]) -> str:
-    return _parameters(kind, [spec.name for spec in dataclasses.fields(kind)])
+def _parameter_table(kind: type[Any], names: Iterable[str] | None = None) -> str:
+    """Default, allowed values and help of a dataclass's fields: the named ones, or all."""
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    rows = [
+        [f"`{name}`", _default(fields[name]), _allowed(fields[name]), fields[name].metadata["help"]]
+        for name in (fields if names is None else names)
+    ]
+    return _table(["name", "default", "allowed", "description"], rows)
 
 
-def _tree_defaults() -> str:
-    shown = [", ".join(f"`{key}` {_value(value)}" for key, value in method.defaults.items()) for method in (JTM, OTM)]
-    return _table(["method", "its own defaults"], [[f"`{JTM.name}`", shown[0]], [f"`{OTM.name}`", shown[1]]])
+def _default(field: dataclasses.Field[Any]) -> str:
+    return "derived" if field.default is None else _value(field.default)
 
 
-def _default(spec: dataclasses.Field[Any]) -> str:
-    return "derived" if spec.default is None else _value(spec.default)
-
-
-def _allowed(spec: dataclasses.Field[Any]) -> str:
-    rules = spec.metadata
+def _allowed(field: dataclasses.Field[Any]) -> str:
+    rules = field.metadata
     if rules["choices"] is not None:
-        return ", ".join(f"`{one}`" for one in rules["choices"])
-    if spec.type == "bool":
+        return ", ".join(f"`{choice}`" for choice in rules["choices"])
+    if field.type == "bool":
         return "`true`, `false`"
-    bounds = [f"> {rules['above']:g}"] if rules["above"] is not None else []
-    bounds += [f">= {rules['low']:g}"] if rules["low"] is not None else []
-    bounds += [f"<= {rules['high']:g}"] if rules["high"] is not None else []
-    return ", ".join(bounds)
+    bounds = [("above", ">"), ("low", ">="), ("high", "<=")]
+    return ", ".join(f"{sign} {rules[name]:g}" for name, sign in bounds if rules[name] is not None)
 
 
 def _value(value: Any) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
+def _values(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{name}` {_value(value)}" for name, value in values.items())
+
+
+def _tree_defaults() -> str:
+    rows = [[f"`{method.name}`", _values(method.defaults)] for method in (JTM, OTM)]
+    return _table(["method", "defaults that differ"], rows)
+
+
 def _presets() -> str:
-    rows = []
-    for name, values in PRESETS.items():
-        shown = ", ".join(f"`{key}` {_value(value)}" for key, value in values.items())
-        rows.append([f"`{name}`", shown or "nothing: the defaults"])
+    rows = [[f"`{name}`", _values(values) or "nothing: the defaults"] for name, values in PRESETS.items()]
     return _table(["preset", "sets"], rows)
 
 
-def _codes() -> str:
+# Data and commands.
+
+
+def _finding_codes() -> str:
     return _table(["code", "meaning"], [[code, meaning] for code, meaning in finding_codes().items()])
 
 
 def _column_names() -> str:
-    return _table(["role", "names, without case, `_` and other signs"], [
-        [role, ", ".join(f"`{name}`" for name in names)] for role, names in COMMON_NAMES.items()
-    ])  # fmt: skip
+    rows = [[role, ", ".join(f"`{name}`" for name in names)] for role, names in COMMON_NAMES.items()]
+    return _table(["role", "names, without case, `_` and other signs"], rows)
 
 
 def _sources() -> str:
     rows = []
     for name, source in SOURCES.items():
-        reading = ", ".join(f"`{key}` {value}" for key, value in source.reading.items() if key != "format")
+        options = {key: value for key, value in source.reading.items() if key != "format"}
+        reading = ", ".join(f"`{key}` {value}" for key, value in options.items())
         rows.append([f"`{name}`", f"`{source.filename}`", reading, f"{source.valid_users} + {source.test_users}"])
     return _table(["name", "file", "read with", "validation + test users"], rows)
 
 
 def _commands() -> str:
-    rows = [[f"`pathdex {words}`", (one.help or "").split("\n")[0]] for words, one in commands()]
+    rows = [[f"`pathdex {name}`", (command.help or "").split("\n")[0]] for name, command in commands()]
     return _table(["command", "what it does"], rows)
 
 
+# Results.
+
+
 def _reports() -> dict[str, dict[str, Any]]:
-    """The committed comparisons by the name of their folder, in the order of the number of items."""
-    found = {path.parent.name: json.loads(path.read_text()) for path in REPORTS.glob("*/results.json")}
-    return dict(sorted(found.items(), key=lambda one: one[1]["data"]["items"]))
+    """The committed comparisons by folder name, smallest catalogue first."""
+    reports = {path.parent.name: json.loads(path.read_text()) for path in REPORTS.glob("*/results.json")}
+    return dict(sorted(reports.items(), key=lambda report: report[1]["data"]["items"]))
 
 
 def _comparison() -> str:
     reports = _reports()
-    head = [f"F in %: [{name}](../benchmarks/results/reports/{name}/report.md)" for name in reports]
-    columns = [_compared(report) for report in reports.values()]
-    times = [_times(report) for report in reports.values()]
-    methods = list(dict.fromkeys(method for column in columns for method in column))
-    rows = [[method, *(column.get(method, "") for column in [*columns, *times])] for method in methods]
-    return _table(["method", *head, *(f"ms: {name}" for name in reports)], rows)
+    accuracy = [_f_measures(report) for report in reports.values()]
+    times = [_query_times(report) for report in reports.values()]
+    methods = list(dict.fromkeys(method for column in accuracy for method in column))
+    rows = [[method, *(column.get(method, "") for column in [*accuracy, *times])] for method in methods]
+    links = [f"F in %: [{name}](../benchmarks/results/reports/{name}/report.md)" for name in reports]
+    return _table(["method", *links, *(f"ms: {name}" for name in reports)], rows)
 
 
-def _compared(report: dict[str, Any]) -> dict[str, str]:
-    """The F of each method as it is asked in the comparison, seen items removed."""
+def _f_measures(report: dict[str, Any]) -> dict[str, str]:
+    """F of each method at its main setting, seen items removed."""
     rows = [row for row in report["comparison"] if row["main"] and row["filter_seen"]]
     return {row["method"]: f"{100 * row['f_measure']:.2f} ± {100 * row['f_measure_deviation']:.2f}" for row in rows}
 
 
-def _times(report: dict[str, Any]) -> dict[str, str]:
-    """Milliseconds per query, one by one, asked in the same way."""
+def _query_times(report: dict[str, Any]) -> dict[str, str]:
+    """Milliseconds per query of each method at its main setting, one query at a time."""
     return {row["method"]: f"{1e3 * row['seconds_per_query']:.2f}" for row in report["inference_time"] if row["main"]}
 
 
@@ -174,24 +184,25 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    **{f"parameters-{group}": lambda names=names: _parameters(Config, names) for group, names in GROUPS.items()},
-    "run-options": lambda: _all_parameters(RunOptions),
-    "parameters-tree": lambda: _all_parameters(TreeConfig),
-    "defaults-tree": lambda: _tree_defaults(),
-    "parameters-ffm": lambda: _all_parameters(FFMConfig),
-    "parameters-als": lambda: _all_parameters(ALSConfig),
+    **{f"parameters-{group}": partial(_parameter_table, Config, names) for group, names in GROUPS.items()},
+    "run-options": partial(_parameter_table, RunOptions),
     "presets": _presets,
-    "finding-codes": _codes,
+    "parameters-youtube-dnn": partial(_parameter_table, EncoderConfig, YOUTUBE_DNN_PARAMETERS),
+    "parameters-tree": partial(_parameter_table, TreeConfig),
+    "defaults-tree": _tree_defaults,
+    "parameters-ffm": partial(_parameter_table, FFMConfig),
+    "parameters-als": partial(_parameter_table, ALSConfig),
+    "limits": partial(_parameter_table, Limits),
+    "finding-codes": _finding_codes,
     "column-names": _column_names,
     "sources": _sources,
     "commands": _commands,
     "comparison": _comparison,
-    "limits": lambda: _parameters(Limits, [spec.name for spec in dataclasses.fields(Limits)]),
 }
 
 
 def main() -> None:
-    """Bring every page up to date and name those that changed."""
+    """Update every page and print the names of those that changed."""
     for page in sorted(FOLDER.glob("*.md")):
         text = page.read_text()
         if (filled := fill(text)) != text:

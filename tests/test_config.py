@@ -1,4 +1,4 @@
-"""Configuration: every broken rule is named, all at once."""
+"""Configuration: a `ConfigError` lists every broken rule at once."""
 
 import dataclasses
 from pathlib import Path
@@ -22,11 +22,11 @@ def problems_of(**values: Any) -> tuple[str, ...]:
     ("values", "rule"),
     [
         ({"num_nodes": 1}, "num_nodes=1: must be at least 2; K, nodes per layer"),
-        ({"depth": 0}, "depth=0: must be at least 1; D, layers"),
+        ({"depth": 0}, "depth=0: must be at least 1; D, number of layers"),
         ({"depth": 17}, "depth=17: must be at most 16"),
         ({"paths_per_item": 0}, "paths_per_item=0: must be at least 1; J, paths"),
         ({"candidate_paths": 0}, "candidate_paths=0: must be at least 1; S, scored paths"),
-        ({"beam_size": 0}, "beam_size=0: must be at least 1; B, paths"),
+        ({"beam_size": 0}, "beam_size=0: must be at least 1; B, default number of paths"),
         ({"beam_size": 2.5}, "beam_size=2.5: must be a whole number"),
         ({"beam_size": True}, "beam_size=True: must be a whole number"),
         ({"beam_size": None}, "beam_size=None: must be set; leave it out for the default 50"),
@@ -47,36 +47,36 @@ def problems_of(**values: Any) -> tuple[str, ...]:
         ({"schedule": "paper"}, "start='residual-kmeans': needs trained item vectors"),
     ],
 )
-def test_a_broken_rule_is_named(values: dict[str, Any], rule: str) -> None:
+def test_error_states_the_broken_rule(values: dict[str, Any], rule: str) -> None:
     problems = problems_of(**values)
     assert len(problems) == 1
     assert rule in problems[0]
 
 
-def test_all_broken_rules_are_named_at_once() -> None:
+def test_error_lists_all_broken_rules() -> None:
     problems = problems_of(depth=0, beam_size=0, encoder="x", unknown=1)
     assert [problem.split("=")[0] for problem in problems] == ["unknown", "encoder", "depth", "beam_size"]
 
 
-def test_paths_may_just_fit_one_integer() -> None:
+def test_largest_path_code_fits_in_int64() -> None:
     assert Config(num_nodes=2**15, depth=4).num_nodes == 2**15
 
 
-def test_whole_numbers_serve_as_numbers() -> None:
+def test_integers_are_accepted_for_floats() -> None:
     assert Config(path_size=4, penalty=0).path_size == 4
 
 
-def test_every_hyper_parameter_says_what_it_is() -> None:
+def test_every_parameter_has_help() -> None:
     for spec in (*dataclasses.fields(Config), *dataclasses.fields(RunOptions)):
         assert spec.metadata["help"], spec.name
 
 
-def test_it_travels_as_a_dictionary() -> None:
+def test_dict_round_trip() -> None:
     config = Config(depth=2, penalty=0.5)
     assert Config.from_dict(config.to_dict()) == config
 
 
-def test_replace_changes_a_copy_and_checks_it() -> None:
+def test_replace_returns_a_checked_copy() -> None:
     config = Config()
     assert (config.replace(depth=2).depth, config.depth) == (2, 3)
     with pytest.raises(ConfigError, match="dept=2: is not a hyper-parameter; did you mean 'depth'"):
@@ -89,29 +89,29 @@ def test_presets_are_valid(name: str) -> None:
     assert all(getattr(config, key) == value for key, value in preset_values(name).items())
 
 
-def test_presets_take_overrides() -> None:
+def test_preset_accepts_overrides() -> None:
     assert Config.preset("paper-movielens-20m", beam_size=10).beam_size == 10
 
 
 @pytest.mark.parametrize("name", ["papr-amazon-books", 3])
-def test_an_unknown_preset_lists_those_there_are(name: Any) -> None:
+def test_unknown_preset_lists_all_presets(name: Any) -> None:
     with pytest.raises(ConfigError, match=r"preset=.*: must be one of default, small, paper-movielens-20m"):
         Config.preset(name)
 
 
-def test_an_unknown_preset_is_guessed() -> None:
+def test_unknown_preset_suggests_the_closest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'paper-amazon-books'"):
         Config.preset("papr-amazon-books")
 
 
-def test_a_toml_file_is_read_over_its_preset(tmp_path: Path) -> None:
+def test_toml_file_overrides_its_preset(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('preset = "small"\nepochs = 5\n')
     config = Config.from_toml(file, rounds=1)
     assert (config.embedding_dim, config.epochs, config.rounds) == (32, 5, 1)
 
 
-def test_layers_rise_from_preset_to_file_to_overrides(tmp_path: Path) -> None:
+def test_overrides_win_over_file_over_preset(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('preset = "small"\nepochs = 5\n')
     assert layered_values("paper-movielens-20m", file, {"epochs": 7})["epochs"] == 7
@@ -121,13 +121,13 @@ def test_layers_rise_from_preset_to_file_to_overrides(tmp_path: Path) -> None:
     assert layered_values() == {}
 
 
-def test_an_unknown_key_of_a_file_is_named(tmp_path: Path) -> None:
+def test_unknown_toml_key_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("epoch = 5\n")
     with pytest.raises(ConfigError, match="epoch=5: is not a hyper-parameter; did you mean 'epochs'"):
         Config.from_toml(tmp_path / "config.toml")
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_toml_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"nothing.toml: cannot be read \(No such file or directory\); check the path"
     ):
@@ -135,7 +135,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"epochs = ", b"\xff\xfe"])
-def test_a_file_that_is_not_toml_is_named(tmp_path: Path, content: bytes) -> None:
+def test_invalid_toml_is_an_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "config.toml").write_bytes(content)
     with pytest.raises(ConfigError, match=r"config.toml: is not TOML \(.*\); fix that line"):
         Config.from_toml(tmp_path / "config.toml")
@@ -160,10 +160,12 @@ def test_run_options_are_checked(values: dict[str, Any], rule: str) -> None:
     depth=st.integers(1, 5),
     size=st.floats(1, 100),
 )
-def test_default_nodes_leave_room_for_the_paths_in_use(items: int, paths: int, depth: int, size: float) -> None:
+def test_default_num_nodes_leaves_seven_eighths_of_the_paths_free(
+    items: int, paths: int, depth: int, size: float
+) -> None:
     nodes = default_num_nodes(items, paths, depth, size)
     in_use = items * paths / size
     assert nodes >= 8
-    # The root is taken in floating point, so it may fall short by a hair.
+    # The root is computed in floating point, so it may be slightly too small.
     assert nodes**depth >= 8 * in_use * (1 - 1e-9)
     assert nodes == 8 or (nodes - 1) ** depth < 8 * in_use * (1 + 1e-9)

@@ -1,4 +1,4 @@
-"""The pages agree with the code: names, options, tables, links, and the examples run."""
+"""The pages agree with the code: links, names, options and tables are right, and the examples run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
-from docs.generate import GROUPS, commands, fill, finding_codes, hand_written
+from docs.generate import GROUPS, commands, fill, finding_codes, without_generated
 
 import pathdex
 from pathdex.config import Config, RunOptions, tomllib
@@ -22,8 +23,13 @@ from pathdex.data.formats import FORMATS
 from pathdex.evaluation.decomposition import Loss
 from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.registry import ESTIMATORS
-from tests.recommender_contract import RecommenderContract
+from pathdex.recommenders.youtube_dnn import YouTubeDNN
+from pathdex.training.callbacks import Callback
+from pathdex.training.checkpointing import Checkpointer
+from pathdex.training.loop import TrainingLoop
+from tests.recommender_contract import TEXT_IDS, RecommenderContract, grouped_data
 from tests.snippets import PAGES, ROOT, code_blocks, make_workbench, page_name, run_python, typed_lines
+from tests.training.test_trainer import StopAfter
 
 DOCS = ROOT / "docs"
 SOURCE = Path(pathdex.__file__).parent
@@ -37,19 +43,19 @@ def without_code(page: Path) -> str:
 
 
 def links(page: Path) -> list[str]:
-    """The targets of the page's links to files of the repository."""
-    found = re.findall(r"\]\(([^)\s]+)\)", without_code(page))
-    return [target for target in found if not target.startswith(("http://", "https://"))]
+    """Targets of the page's links to files of the repository."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", without_code(page))
+    return [target for target in targets if not target.startswith(("http://", "https://"))]
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that a page's headings get: lower case, signs dropped, spaces as hyphens."""
+    """Anchors of a page's headings: lower case, punctuation dropped, spaces as hyphens."""
     headings = re.findall(r"^#+ (.+)$", without_code(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def names_in(file: Path) -> set[str]:
-    """What a module defines: functions, classes and constants, and `Class.member`."""
+    """Functions, classes, constants and `Class.member`s that a module defines."""
     names: set[str] = set()
 
     def collect(body: list[ast.stmt], prefix: str) -> None:
@@ -67,43 +73,43 @@ def names_in(file: Path) -> set[str]:
 
 
 def table_names(page: Path, section: str) -> list[str]:
-    """The names in backquotes in the first column of a section's tables."""
+    """Names in backquotes in the first column of a section's tables."""
     text = page.read_text().split(f"\n## {section}\n")[1].split("\n## ")[0]
     cells = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `")]
     return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
 
 
 @each_page
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     for link in links(page):
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{link} does not exist"
-        assert not anchor or anchor in anchors(target), f"{link}: there is no such heading"
+        assert not anchor or anchor in anchors(target), f"{link}: no such heading"
 
 
-def test_every_page_is_reached_from_the_readme() -> None:
-    reached, waiting = set(), [ROOT / "README.md"]
-    while waiting:
-        page = waiting.pop()
+def test_every_page_is_reachable_from_the_readme() -> None:
+    reached, queue = set(), [ROOT / "README.md"]
+    while queue:
+        page = queue.pop()
         if page not in reached:
             reached.add(page)
             targets = [(page.parent / link.partition("#")[0]).resolve() for link in links(page)]
-            waiting += [target for target in targets if target.suffix == ".md"]
+            queue += [target for target in targets if target.suffix == ".md"]
     assert set(PAGES) <= reached
 
 
 @each_page
-def test_every_place_in_the_code_exists(page: Path) -> None:
+def test_code_references_exist(page: Path) -> None:
     for path, name in re.findall(r"`([\w/]+\.py)(?:::([\w.]+))?`", without_code(page)):
         file = next((base / path for base in (SOURCE, ROOT, DOCS) if (base / path).is_file()), None)
-        if path == "baselines/markov.py":  # the worked example
+        if path == "recommenders/markov.py":  # the worked example
             continue
         assert file is not None, f"{path} does not exist"
         assert not name or name in names_in(file), f"{path} has no {name}"
 
 
-def test_every_deviation_from_the_paper_is_listed() -> None:
+def test_every_deviation_from_the_paper_has_a_row() -> None:
     in_code: Counter[str] = Counter()
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -121,24 +127,24 @@ def test_generated_tables_are_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("kind", [Config, RunOptions])
-def test_every_parameter_says_when_to_change_it(kind: type[Any]) -> None:
-    advice = hand_written((DOCS / "parameters.md").read_text())
+def test_every_parameter_has_advice(kind: type[Any]) -> None:
+    advice = without_generated((DOCS / "parameters.md").read_text())
     missing = [spec.name for spec in dataclasses.fields(kind) if f"`{spec.name}`" not in advice]
     assert not missing
 
 
-def test_every_hyper_parameter_is_in_one_group() -> None:
+def test_every_hyper_parameter_is_in_exactly_one_group() -> None:
     grouped = [name for names in GROUPS.values() for name in names]
     assert sorted(grouped) == sorted(spec.name for spec in dataclasses.fields(Config))
 
 
 def test_every_command_has_a_section() -> None:
     sections = re.findall(r"^## pathdex (.+)$", (DOCS / "cli.md").read_text(), re.MULTILINE)
-    assert sorted(sections) == sorted(words for words, _ in commands())
+    assert sorted(sections) == sorted(name for name, _ in commands())
 
 
 @each_page
-def test_commands_have_these_options(page: Path) -> None:
+def test_command_lines_parse(page: Path) -> None:
     known = dict(commands())
     for line in typed_lines(page, "pathdex"):
         length = 2 if " ".join(line[:2]) in known else 1
@@ -155,11 +161,12 @@ def test_make_targets_and_extras_exist(page: Path) -> None:
     assert {extra for group in named for extra in group.split(",")} <= set(extras)
 
 
-def test_every_dependency_has_its_reason() -> None:
+def test_every_dependency_has_a_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = {re.split(r"[^\w-]", one)[0] for one in project["dependencies"]}
-    reasons = re.findall(r"^\| ([\w-]+) \|", (DOCS / "decisions" / "dependencies.md").read_text(), re.MULTILINE)
-    assert set(reasons) - {"package", "---"} == needed
+    page = (DOCS / "decisions" / "dependencies.md").read_text()
+    table = page.split("| package | reason |\n| --- | --- |\n")[1].split("\n\n")[0]
+    assert set(re.findall(r"^\| ([\w-]+) \|", table, re.MULTILINE)) == needed
 
 
 def test_every_finding_code_is_listed() -> None:
@@ -172,7 +179,7 @@ def test_every_format_is_listed() -> None:
     assert [name for name in FORMATS if f"| `{name}` |" not in page] == []
 
 
-def test_the_keys_of_the_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluation_page_lists_every_json_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_workbench(tmp_path, monkeypatch)
     run_python(DOCS / "evaluation.md")
     written = json.loads((tmp_path / "figures.json").read_text())
@@ -184,7 +191,7 @@ def test_the_keys_of_the_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert documented - set(ESTIMATORS) == result | loss
 
 
-def test_the_keys_of_a_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundle_page_lists_every_manifest_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_workbench(tmp_path, monkeypatch)
     run_python(DOCS / "bundle-format.md")
     manifest = json.loads((tmp_path / "popular.pathdex" / "manifest.json").read_text())
@@ -192,37 +199,37 @@ def test_the_keys_of_a_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert sorted(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == sorted(manifest)
 
 
-def test_the_examples_for_data_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_workbench(tmp_path, monkeypatch)
     assert run_python(DOCS / "data-formats.md")["data"].num_items == 2
 
 
-def test_the_examples_for_filters_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filter_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_workbench(tmp_path, monkeypatch)
     names = run_python(DOCS / "filters.md")
     assert [one.id for one in names["found"]] == [1210]
     assert [one.id for one in names["forest_or_city"]] == [1210]
 
 
-def test_the_examples_for_queries_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_workbench(tmp_path, monkeypatch)
     names = run_python(DOCS / "queries.md")
     assert names["state"].history.tolist() == names["model"].items.codes([260, 1196, 1210]).tolist()
 
 
-def test_no_example_is_left_out() -> None:
+def test_every_page_with_examples_is_run() -> None:
     pages = ("bundle-format", "data-formats", "evaluation", "extending", "filters", "queries", "server")
     run = {"README.md", *(f"docs/{name}.md" for name in pages)}
     assert {page_name(page) for page in PAGES if code_blocks(page, "python")} == run
 
 
-def test_decisions_have_one_form() -> None:
+def test_decision_pages_have_the_same_sections() -> None:
     for page in sorted((DOCS / "decisions").glob("*.md")):
         sections = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
         assert page.name == "index.md" or sections == ["Context", "Decision", "Evidence", "Consequences"], page.name
 
 
-def test_the_choices_of_the_config_are_the_registries() -> None:
+def test_config_choices_match_the_registries() -> None:
     from pathdex.model.encoders import ENCODERS
     from pathdex.model.rerankers import RERANKERS
     from pathdex.model.structure import STRUCTURES
@@ -234,7 +241,7 @@ def test_the_choices_of_the_config_are_the_registries() -> None:
 
 @pytest.fixture(scope="module")
 def example() -> Iterator[ModuleType]:
-    """The worked examples of extending.md as a module, its baseline known to `load`."""
+    """The examples of extending.md as a module, with the baseline registered."""
     module = ModuleType("worked_example")
     vars(module).update(run_python(DOCS / "extending.md"))
     with pytest.MonkeyPatch.context() as patch:
@@ -243,7 +250,7 @@ def example() -> Iterator[ModuleType]:
         yield module
 
 
-def test_the_encoder_of_the_example_is_causal(example: ModuleType) -> None:
+def test_example_encoder_is_causal(example: ModuleType) -> None:
     import torch
 
     encoder = example.DecayedEncoder(4, 0.5).eval()
@@ -254,15 +261,43 @@ def test_the_encoder_of_the_example_is_causal(example: ModuleType) -> None:
     assert not torch.allclose(encoder(vectors)[:, 3:], encoder(changed)[:, 3:])
 
 
-def test_the_loss_of_the_example_by_hand(example: ModuleType) -> None:
+def test_example_loss_by_hand(example: ModuleType) -> None:
     import torch
 
     loss = example.pairwise_loss(torch.tensor([1.0]), torch.tensor([[1.0, -torch.inf]]))
     assert loss.item() == pytest.approx(0.6931472 / 2)
 
 
+def test_example_callback_keeps_the_losses(example: ModuleType) -> None:
+    history = example.LossHistory()
+    YouTubeDNN(embedding_dim=4, epochs=2, threads=1).fit(grouped_data(TEXT_IDS), callbacks=[history])
+    assert {phase: len(losses) for phase, losses in history.losses.items()} == {"encoder": 2}
+
+
+def test_example_phase_learns_the_frequencies_and_resumes_exactly(
+    example: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = grouped_data(TEXT_IDS)
+    monkeypatch.setattr("pathdex.training.checkpointing.CHECKPOINT_SECONDS", 0.0)  # a checkpoint after every step
+
+    def train(callbacks: list[Callback], *, resume: bool = False) -> Any:
+        phase = example.BiasPhase(data, epochs=30, batch_size=256, seed=0)
+        loop = TrainingLoop([phase], callbacks, Checkpointer(tmp_path / "state", {"seed": 0}))
+        if resume:
+            loop.resume()
+        loop.run()
+        return phase.bias.detach()
+
+    whole = train([])
+    shares = data.item_counts() / data.num_interactions
+    np.testing.assert_allclose(whole.softmax(dim=0).numpy(), shares, atol=0.005)
+    with pytest.raises(KeyboardInterrupt):
+        train([StopAfter(100)])
+    assert train([], resume=True).equal(whole)
+
+
 @pytest.mark.usefixtures("example")
-class TestTheBaselineOfTheExample(RecommenderContract):
+class TestExampleBaseline(RecommenderContract):
     def make(self) -> Recommender:
         made: Recommender = sys.modules["worked_example"].Markov()
         return made

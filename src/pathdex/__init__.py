@@ -1,6 +1,6 @@
 """Deep Retrieval: learn a path index from interactions, retrieve by beam search.
 
-Names are imported when they are first used, so `import pathdex` costs nothing and does not import torch.
+Public names are imported on first use, so `import pathdex` is fast and does not import torch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is learned, apart from how it is run.
+"""Hyper-parameters, kept apart from run options.
 
-`Config` holds every hyper-parameter of Deep Retrieval and travels in the bundle; `EncoderConfig` holds those of the
-encoder alone. `RunOptions` holds the device, the seed and the threads.
+`Config` holds the hyper-parameters of Deep Retrieval and is saved in the bundle. `EncoderConfig` is the part of it that
+models without an index share. `RunOptions` holds the device, the seed and the number of threads.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ else:
     import tomli as tomllib
 
 MAX_PATHS = 2**62
-"""K^D must fit in one int64 path code."""
+"""Upper bound of K^D: a path is one int64 code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderConfig:
-    """Hyper-parameters of the user encoder, the item vectors and the reranker, and of their training."""
+    """Hyper-parameters of the encoder, the item vectors and the reranker, and of their training."""
 
     encoder: str = parameter("gru", "user encoder", choices=("gru", "pooled", "attention"))
-    embedding_dim: int = parameter(64, "size of item and user vectors", low=1)
-    history_length: int = parameter(69, "latest items of a history that the encoder reads", low=1)
-    shared_items: bool = parameter(True, "one vector per item for reading histories and for scoring")
-    dropout: float = parameter(0.5, "dropout on item vectors in the encoder", low=0.0, high=0.95)
-    reranker: str = parameter("softmax", "reranker and its loss", choices=("softmax", "logistic"))
+    embedding_dim: int = parameter(64, "dimension of item and user vectors", low=1)
+    history_length: int = parameter(69, "number of latest items the encoder reads", low=1)
+    shared_items: bool = parameter(True, "use one vector per item for both encoding and scoring")
+    dropout: float = parameter(0.5, "dropout on the encoder's item vectors", low=0.0, high=0.95)
+    reranker: str = parameter("softmax", "reranker loss", choices=("softmax", "logistic"))
     softmax: str = parameter(
         "auto",
-        "softmax loss over all items, or sampled; auto: full for small catalogues",
+        "full or sampled softmax loss; auto: full for small catalogues",
         choices=("auto", "full", "sampled"),
     )
     negatives: str = parameter(
         "uniform",
-        "where sampled negatives come from; mixed: half uniform, half in-batch",
+        "distribution of sampled negatives; mixed: half uniform, half in-batch",
         choices=("uniform", "popularity", "in-batch", "mixed"),
     )
-    num_negatives: int = parameter(1000, "negatives shared by a batch", low=1)
+    num_negatives: int = parameter(1000, "sampled negatives per batch", low=1)
     next_items: int = parameter(
-        1, "a history predicts one of so many next items, drawn anew in each epoch; 1: the next", low=1
+        1, "targets: one of this many next items, drawn again each epoch; 1: always the next item", low=1
     )
-    epochs: int = parameter(10, "encoder epochs of the warm schedule, joint epochs of the paper's", low=0)
-    batch_size: int = parameter(1024, "interactions per step of the encoder", low=1)
-    learning_rate: float = parameter(3e-3, "of Adam, encoder", above=0.0)
+    epochs: int = parameter(10, "encoder epochs (warm schedule) or joint epochs (paper schedule)", low=0)
+    batch_size: int = parameter(1024, "interactions per encoder step", low=1)
+    learning_rate: float = parameter(3e-3, "learning rate of the encoder (Adam)", above=0.0)
     item_learning_rate: float = parameter(
         0.03,
-        "of Adam, item vectors; higher than the encoder's, since a step moves only the rows it touches",
+        "learning rate of item vectors (lazy Adam); higher, since a step updates only the rows it touches",
         above=0.0,
     )
-    weight_decay: float = parameter(0.0, "L2 decay of dense weights", low=0.0)
+    weight_decay: float = parameter(0.0, "L2 weight decay of dense weights", low=0.0)
 
     def __post_init__(self) -> None:
         check_fields(self, self._cross_checks)
@@ -69,7 +69,7 @@ class EncoderConfig:
         return []
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed; unknown names are an error."""
+        """A copy with some fields changed; raises `ConfigError` for unknown names."""
         return type(self).from_dict({**self.to_dict(), **changes})
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class EncoderConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """From values by name; names that are no hyper-parameter are listed beside every other problem."""
+        """From values by name; raises one `ConfigError` that lists unknown names and all other problems."""
         names = [spec.name for spec in dataclasses.fields(cls)]
         problems = [
             Problem(f"is not a hyper-parameter{did_you_mean(key, names)}", key, value)
@@ -95,62 +95,60 @@ class EncoderConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Config(EncoderConfig):
-    """Hyper-parameters of Deep Retrieval. The letters are the paper's."""
+    """Hyper-parameters of Deep Retrieval. Letters are those of the paper."""
 
-    # The structure: K nodes in each of D layers, J paths per item.
-    num_nodes: int | None = parameter(None, "K, nodes per layer; default: from the size of the catalogue", low=2)
-    depth: int = parameter(3, "D, layers", low=1, high=16)
-    paths_per_item: int = parameter(3, "J, paths that each item lives on", low=1, high=64)
-    structure: str = parameter("mlp", "network of each layer", choices=("mlp", "recurrent"))
-    structure_hidden: int = parameter(128, "hidden units of each layer's network", low=1)
-    node_dim: int = parameter(32, "size of the node embeddings", low=1)
+    # Structure.
+    num_nodes: int | None = parameter(None, "K, nodes per layer; default: derived from the catalogue size", low=2)
+    depth: int = parameter(3, "D, number of layers", low=1, high=16)
+    paths_per_item: int = parameter(3, "J, paths per item", low=1, high=64)
+    structure: str = parameter("mlp", "layer network", choices=("mlp", "recurrent"))
+    structure_hidden: int = parameter(128, "hidden units of the layer network", low=1)
+    node_dim: int = parameter(32, "dimension of node embeddings", low=1)
 
     # E-step.
     schedule: str = parameter(
         "warm",
-        "warm: encoder first, then EM on the structure; paper: joint epochs, then the softmax frozen",
+        "warm: train the encoder, then run EM; paper: joint epochs, then EM with the softmax frozen",
         choices=("warm", "paper"),
     )
-    rounds: int = parameter(4, "EM rounds (one E-step and one M-step each) after those epochs", low=0)
-    structure_epochs: int = parameter(2, "epochs of the structure model in each of these E-steps", low=1)
-    final_epochs: int = parameter(2, "epochs of the structure model on the final paths", low=0)
-    structure_batch_size: int = parameter(4096, "interactions per step of the structure model alone", low=1)
-    structure_learning_rate: float = parameter(3e-3, "of Adam, structure model", above=0.0)
+    rounds: int = parameter(4, "EM rounds after these epochs; each is an E-step and an M-step", low=0)
+    structure_epochs: int = parameter(2, "structure epochs per E-step", low=1)
+    final_epochs: int = parameter(2, "structure epochs on the final paths", low=0)
+    structure_batch_size: int = parameter(4096, "interactions per structure step", low=1)
+    structure_learning_rate: float = parameter(3e-3, "learning rate of the structure model (Adam)", above=0.0)
 
     # M-step.
     start: str = parameter(
         "residual-kmeans",
-        "first paths: random as in the paper, or codes of the warm item vectors",
+        "initial paths: random (paper), or residual k-means codes of the item vectors",
         choices=("random", "residual-kmeans"),
     )
     candidate_paths: int = parameter(50, "S, scored paths kept per item", low=1)
     scoring: str = parameter(
         "item",
-        "item: one beam per item over the sum of its samples; streaming: the paper's, one beam per sample",
+        "item: one beam per item over its summed samples; streaming: one beam per sample (paper)",
         choices=("item", "streaming"),
     )
-    score_beam: int = parameter(15, "width of the beam that collects scores", low=1)
-    score_samples: int = parameter(16, "samples per item whose paths are scored in a round", low=1)
-    decay: float = parameter(0.999, "eta, decay of the streaming scores", above=0.0, high=1.0)
-    descent_iterations: int = parameter(4, "T, iterations of coordinate descent", low=1)
-    path_size: float = parameter(
-        16.0, "wanted number of items on the path of an average item; finds the penalty", low=1.0
-    )
+    score_beam: int = parameter(15, "beam size for collecting scores", low=1)
+    score_samples: int = parameter(16, "samples scored per item and round", low=1)
+    decay: float = parameter(0.999, "eta, decay of streaming scores", above=0.0, high=1.0)
+    descent_iterations: int = parameter(4, "T, coordinate descent iterations", low=1)
+    path_size: float = parameter(16.0, "target: items on the path of an average item; determines the penalty", low=1.0)
     candidates_per_query: int | None = parameter(
-        None, "in place of `path_size`: wanted number of candidates of a query with `beam_size` paths", low=1
+        None, "target instead of `path_size`: candidates of a query at `beam_size`", low=1
     )
-    penalty: float | None = parameter(None, "alpha, fixed; default: found for `path_size`", low=0.0)
+    penalty: float | None = parameter(None, "alpha, fixed; default: derived from `path_size`", low=0.0)
     penalty_degree: int = parameter(4, "degree of the penalty f(|c|) = |c|^degree / degree", low=2, high=8)
 
     # Retrieval.
-    beam_size: int = parameter(50, "B, paths that a query follows by default", low=1)
+    beam_size: int = parameter(50, "B, default number of paths per query", low=1)
     path_weight: float = parameter(0.6, "weight of the log path probability in the final score", low=0.0)
     neighbours: int = parameter(
-        0, "similar items kept per item, by shared users; a fifth of the candidates come from them; 0: none", low=0
+        0, "co-occurrence neighbours per item, which provide a fifth of the candidates; 0: off", low=0
     )
     neighbour_weight: float = parameter(
         1.0,
-        "weight of the log similarity to the history's items in the final score, where there are neighbours",
+        "weight of the log neighbour similarity in the final score",
         low=0.0,
     )
 
@@ -159,7 +157,7 @@ class Config(EncoderConfig):
         if self.start == "residual-kmeans" and self.schedule == "paper":
             problems.append(
                 Problem(
-                    "needs trained item vectors, which schedule='paper' does not have at its start",
+                    "needs trained item vectors, but schedule='paper' starts untrained",
                     "start",
                     self.start,
                     "choose start='random' or schedule='warm'",
@@ -171,13 +169,13 @@ class Config(EncoderConfig):
                     f"cannot be reached with a fixed penalty={self.penalty}",
                     "candidates_per_query",
                     self.candidates_per_query,
-                    "leave one of them out",
+                    "set only one of them",
                 )
             )
         if self.candidate_paths < self.paths_per_item:
             problems.append(
                 Problem(
-                    f"S must be at least paths_per_item={self.paths_per_item}, or an item cannot fill its paths",
+                    f"S must be at least paths_per_item={self.paths_per_item}, so that an item can fill its paths",
                     "candidate_paths",
                     self.candidate_paths,
                     "raise candidate_paths or lower paths_per_item",
@@ -207,22 +205,22 @@ class Config(EncoderConfig):
 
     @classmethod
     def from_toml(cls, path: str | Path, **overrides: Any) -> Self:
-        """Read a TOML file of flat keys. A key `preset` names the values to start from."""
+        """Read a flat TOML file. The key `preset` names a preset to start from."""
         return cls.from_dict(layered_values(file=path, overrides=overrides))
 
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> Self:
-        """One of `PRESETS`, with overrides."""
+        """A preset from `PRESETS`, with overrides."""
         return cls.from_dict({**preset_values(name), **overrides})
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How a model is run; none of it changes what the model is."""
+    """How a model is run. Not part of the model."""
 
-    device: str = parameter("cpu", "torch device: cpu, cuda, cuda:0 ...")
-    seed: int = parameter(0, "seed of every random choice", low=0)
-    threads: int | None = parameter(None, "threads; default: all cores", low=1)
+    device: str = parameter("cpu", "torch device: cpu, cuda, cuda:0, ...")
+    seed: int = parameter(0, "random seed", low=0)
+    threads: int | None = parameter(None, "number of threads; default: all cores", low=1)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -253,11 +251,11 @@ PRESETS: dict[str, dict[str, Any]] = {
         "softmax": "sampled",
     },
 }
-"""Named starting points. The `paper-*` ones hold the settings of Section 4."""
+"""Named sets of values. The `paper-*` presets are the settings of Section 4."""
 
 
 def preset_values(name: str) -> dict[str, Any]:
-    """What a preset sets; `Config` has the rest."""
+    """The values that a preset sets."""
     if not isinstance(name, str) or name not in PRESETS:
         rule = f"must be one of {', '.join(PRESETS)}{did_you_mean(name, PRESETS)}"
         raise ConfigError([Problem(rule, "preset", name)])
@@ -267,9 +265,9 @@ def preset_values(name: str) -> dict[str, Any]:
 def layered_values(
     preset: str | None = None, file: str | Path | None = None, overrides: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Values by rising precedence: those of a preset, of a TOML file, and overrides.
+    """Merge a preset, a TOML file and overrides; later ones win.
 
-    A key `preset` in the file counts where no preset is named beside it.
+    The argument `preset` wins over the key `preset` of the file.
     """
     values = {} if file is None else _read_toml(Path(file))
     inner = values.pop("preset", None)
@@ -278,7 +276,7 @@ def layered_values(
 
 
 def default_num_nodes(num_items: int, paths_per_item: int, depth: int, path_size: float) -> int:
-    """K such that the paths in use at the wanted path size are about an eighth of K^D, so that EM has room to move."""
+    """K such that about an eighth of the K^D paths are in use at the target path size, which leaves EM room to move."""
     wanted = 8 * num_items * paths_per_item / path_size
     return max(8, math.ceil(math.pow(wanted, 1 / depth)))
 

@@ -5,7 +5,7 @@ from pathdex.model.encoders import ENCODERS, running_mean
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
-def test_a_state_depends_on_the_past_alone(kind: str) -> None:
+def test_encoder_is_causal(kind: str) -> None:
     torch.manual_seed(0)
     encoder = ENCODERS[kind](8, 0.5).eval()
     vectors = torch.randn(3, 6, 8)
@@ -18,7 +18,7 @@ def test_a_state_depends_on_the_past_alone(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gru", "attention"])
-def test_order_matters(kind: str) -> None:
+def test_output_depends_on_order(kind: str) -> None:
     torch.manual_seed(0)
     encoder = ENCODERS[kind](8, 0.0).eval()
     vectors = torch.randn(1, 4, 8)
@@ -32,7 +32,7 @@ def test_running_mean_by_hand() -> None:
 
 
 @pytest.mark.parametrize("kind", ["gru", "pooled"])
-def test_the_direct_terms_start_as_half_the_last_item_and_one_and_a_half_times_the_mean(kind: str) -> None:
+def test_direct_terms_start_at_half_the_last_item_and_1_5_times_the_mean(kind: str) -> None:
     encoder = ENCODERS[kind](2, 0.0)
     vectors = torch.tensor([[2.0, 0.0], [4.0, 1.0]])
     torch.testing.assert_close(encoder.last(vectors), 0.5 * vectors)

@@ -5,13 +5,13 @@ import torch
 from pathdex.model.losses import logistic_loss, negative_scores, softmax_loss, structure_loss
 
 
-def test_structure_loss_is_the_log_of_the_sum_over_paths_not_the_sum_of_logs() -> None:
+def test_structure_loss_is_the_log_of_the_sum_over_paths() -> None:
     probabilities = torch.tensor([[0.1, 0.3], [0.5, 0.0]])
     expected = -(math.log(0.4) + math.log(0.5)) / 2
     assert math.isclose(structure_loss(probabilities.log()).item(), expected, rel_tol=1e-6)
 
 
-def test_softmax_loss_over_all_items_is_the_full_softmax() -> None:
+def test_softmax_loss_over_all_items_is_cross_entropy() -> None:
     scores, targets = torch.randn(6, 9), torch.randint(0, 9, (6,))
     positive = scores.gather(1, targets[:, None]).squeeze(1)
     negative = negative_scores(scores, torch.arange(9), targets, None)
@@ -19,13 +19,13 @@ def test_softmax_loss_over_all_items_is_the_full_softmax() -> None:
     torch.testing.assert_close(softmax_loss(positive, negative), expected)
 
 
-def test_the_users_own_item_is_no_negative() -> None:
+def test_target_is_not_a_negative() -> None:
     items, targets = torch.tensor([2, 5, 7]), torch.tensor([5, 3, 9])
     negative = negative_scores(torch.zeros(3, 3), items, targets, None)
     assert negative.isinf().tolist() == [[False, True, False], [False] * 3, [False] * 3]
 
 
-def test_log_q_correction_makes_the_sampled_sum_an_unbiased_estimate() -> None:
+def test_log_q_correction_gives_an_unbiased_estimate() -> None:
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(1, 50, generator=generator)
     inclusion = torch.rand(50, generator=generator) * 0.8 + 0.1

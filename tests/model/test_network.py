@@ -13,14 +13,14 @@ def make(**parameters: object) -> Network:
     return Network(config, 10, config)
 
 
-def test_a_short_history_begins_with_the_start_and_a_long_one_does_not() -> None:
+def test_only_short_histories_begin_with_the_start_token() -> None:
     codes, last = pad_histories(Ragged.from_rows([[], [7], [1, 2, 3, 4]]), 4)
     assert codes.tolist() == [[-1, -1, -1, -1], [-1, 7, -1, -1], [1, 2, 3, 4]]
     assert last.tolist() == [0, 1, 3]
 
 
 @pytest.mark.parametrize("encoder", ["gru", "pooled", "attention"])
-def test_user_vectors_are_the_same_one_by_one_and_in_a_batch(encoder: str) -> None:
+def test_batched_user_vectors_equal_single_ones(encoder: str) -> None:
     network = make(encoder=encoder)
     histories = Ragged.from_rows([[], [7], [1, 2, 3], [9, 8, 7, 6, 5, 4], [3, 3]])
     together = network.user_vectors(histories)
@@ -34,7 +34,7 @@ def test_only_the_latest_items_are_read() -> None:
     torch.testing.assert_close(long, short)
 
 
-def test_weights_go_out_and_come_back() -> None:
+def test_weights_round_trip() -> None:
     first, second = make(), make(dropout=0.1)
     second.items.rows += 1
     second.restore(first.export())

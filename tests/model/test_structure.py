@@ -23,7 +23,7 @@ def all_paths(nodes: int, depth: int) -> torch.Tensor:
 
 
 def greedy(structure: LayerNetwork, user: torch.Tensor) -> list[int]:
-    """Take the likeliest node of each layer."""
+    """The path of the likeliest node in each layer."""
     state, path = structure.begin(user[None]), []
     for layer in range(structure.depth):
         node = structure.logits(state, layer).argmax(dim=-1)
@@ -43,7 +43,7 @@ def test_probabilities_of_all_paths_sum_to_one(kind: str, depth: int) -> None:
     torch.testing.assert_close(total, torch.ones(6))
 
 
-def test_a_layer_of_the_mlp_reads_the_user_and_all_previous_nodes_concatenated() -> None:
+def test_mlp_layer_input_is_the_user_and_all_previous_nodes_concatenated() -> None:
     structure = make("mlp", 4, 3)
     user, nodes = torch.randn(DIM), [2, 1]
     state = structure.begin(user[None])
@@ -64,7 +64,7 @@ def test_a_layer_of_the_mlp_reads_the_user_and_all_previous_nodes_concatenated()
 
 
 @pytest.mark.parametrize("kind", STRUCTURES)
-def test_a_beam_of_one_is_greedy(kind: str) -> None:
+def test_beam_of_one_is_greedy(kind: str) -> None:
     structure = make(kind, 5, 3)
     users = torch.randn(7, DIM)
     nodes, _ = beam_search(structure, users, 1)
@@ -75,7 +75,7 @@ def test_a_beam_of_one_is_greedy(kind: str) -> None:
 @given(
     kind=st.sampled_from(sorted(STRUCTURES)), nodes=st.integers(2, 4), depth=st.integers(1, 3), seed=st.integers(0, 99)
 )
-def test_a_beam_as_wide_as_all_paths_is_exhaustive(kind: str, nodes: int, depth: int, seed: int) -> None:
+def test_beam_of_all_paths_is_exhaustive(kind: str, nodes: int, depth: int, seed: int) -> None:
     structure = make(kind, nodes, depth, seed)
     users = torch.randn(3, DIM)
     found, scores = beam_search(structure, users, nodes**depth)
@@ -90,7 +90,7 @@ def test_a_beam_as_wide_as_all_paths_is_exhaustive(kind: str, nodes: int, depth:
     beam=st.integers(1, 27),
     seed=st.integers(0, 99),
 )
-def test_a_beam_limited_to_prefixes_returns_only_paths_in_use(used: set[int], beam: int, seed: int) -> None:
+def test_beam_with_prefixes_returns_only_paths_in_use(used: set[int], beam: int, seed: int) -> None:
     structure = make("mlp", 3, 3, seed)
     users = torch.randn(2, DIM)
     codes = torch.tensor(sorted(used))

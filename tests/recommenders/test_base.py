@@ -1,4 +1,4 @@
-"""The parts of the contract that no estimator changes: ids in, ids out, filters, and bundles that lack something."""
+"""The base class: ids, filters, options and bundles."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from tests.fakes import FakeRecommender
 
 
 class Recorder(FakeRecommender):
-    """Answers with the first eligible codes, and keeps what it was asked."""
+    """Returns the first eligible codes and records its queries."""
 
     name = "recorder"
 
     def __init__(self, ids: Any = None) -> None:
         self.marks = np.arange(3)
-        self.asked: list[tuple[list[list[int]], int, Filters, dict[str, Any]]] = []
+        self.calls: list[tuple[list[list[int]], int, Filters, dict[str, Any]]] = []
         if ids is not None:
             self._items = Vocabulary(ids)
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        self.asked.append(([row.tolist() for row in histories], n, filters, options))
+        self.calls.append(([row.tolist() for row in histories], n, filters, options))
         items = np.full((len(histories), n), -1)
         scores = np.full((len(histories), n), -np.inf, np.float32)
         for query in range(len(histories)):
@@ -46,7 +46,7 @@ class Recorder(FakeRecommender):
         return EstimatorState({"greeting": "hello"}, {"marks": self.marks})
 
     def set_state(self, state: EstimatorState) -> None:
-        self.asked = []
+        self.calls = []
         self.greeting = state.settings["greeting"]
         self.marks = state.arrays["marks"]
 
@@ -57,7 +57,7 @@ def model() -> Recorder:
 
 
 def excluded(model: Recorder) -> list[list[int]] | None:
-    exclude = model.asked[-1][2].exclude
+    exclude = model.calls[-1][2].exclude
     return None if exclude is None else [sorted(set(row.tolist())) for row in exclude]
 
 
@@ -68,16 +68,16 @@ def test_answers_are_pairs_of_id_and_score(model: Recorder) -> None:
     assert answer[0].score == -1.0
 
 
-def test_answers_end_where_eligible_items_end(model: Recorder) -> None:
+def test_answer_has_at_most_the_eligible_items(model: Recorder) -> None:
     assert [item for item, _ in model.recommend(["a"], n=9)] == ["b", "c", "d", "e"]
 
 
-def test_seen_and_denied_items_are_excluded_together(model: Recorder) -> None:
+def test_seen_and_denied_items_are_excluded(model: Recorder) -> None:
     model.recommend([["b", "b"], ["a", "d"]], deny=["d", "unknown"])
     assert excluded(model) == [[1, 3], [0, 3]]
 
 
-def test_seen_items_may_stay(model: Recorder) -> None:
+def test_seen_items_can_be_kept(model: Recorder) -> None:
     model.recommend([["b"], ["a"]], exclude_seen=False)
     assert excluded(model) is None
     model.recommend([["b"], ["a"]], exclude_seen=False, deny=["c"])
@@ -86,20 +86,20 @@ def test_seen_items_may_stay(model: Recorder) -> None:
 
 def test_allow_is_sorted_and_distinct(model: Recorder) -> None:
     model.recommend(["a"], allow=["e", "b", "e", "unknown"])
-    allow = model.asked[-1][2].allow
+    allow = model.calls[-1][2].allow
     assert allow is not None
     assert [None if one is None else one.tolist() for one in allow] == [[1, 4]]
 
 
-def test_a_query_brings_its_own_filters(model: Recorder) -> None:
+def test_query_has_its_own_filters(model: Recorder) -> None:
     model.recommend_batch([["a"], Query(["b"], exclude_seen=False, deny=["c"], allow=["d", "b"])], deny=["e"])
     assert excluded(model) == [[0, 4], [2]]
-    allow = model.asked[-1][2].allow
+    allow = model.calls[-1][2].allow
     assert allow is not None
     assert [None if one is None else one.tolist() for one in allow] == [None, [1, 3]]
 
 
-def test_deny_may_be_an_iterator(model: Recorder) -> None:
+def test_deny_can_be_an_iterator(model: Recorder) -> None:
     model.recommend_batch([["a"], ["b"]], deny=iter(["e"]), allow=iter(["c"]))
     assert excluded(model) == [[0, 4], [1, 4]]
 
@@ -112,11 +112,11 @@ def test_where_needs_a_catalogue_table(model: Recorder) -> None:
     assert model.recommend(["a"], where={}) == model.recommend(["a"])
 
 
-def test_where_limits_to_items_whose_attributes_fit(model: Recorder) -> None:
+def test_where_keeps_items_with_matching_attributes(model: Recorder) -> None:
     table = pl.DataFrame({"item": ["a", "b", "c"], "colour": ["red", "blue", "red"]})
     model.attach(Attributes.read(table))
     model.recommend_batch([["a"], Query(["b"], where={"colour": "red"})])
-    where = model.asked[-1][2].where
+    where = model.calls[-1][2].where
     assert where is not None
     assert where[0] is None
     assert where[1] is not None
@@ -126,71 +126,71 @@ def test_where_limits_to_items_whose_attributes_fit(model: Recorder) -> None:
         model.recommend(["a"], where={"colour": "red"})
 
 
-def test_filters_of_some_queries_are_theirs() -> None:
+def test_filters_apply_to_their_own_query() -> None:
     mask = np.array([True, False])
     filters = Filters(Ragged.from_rows([[0], [1], []]), [None, np.array([1]), None], [mask, None, None])
     some = filters.take(np.array([2, 0]))
     assert [some.eligible(query, 2).tolist() for query in (0, 1)] == [[True, True], [False, False]]
 
 
-def test_allowing_nothing_answers_nothing(model: Recorder) -> None:
+def test_empty_allow_list_gives_an_empty_answer(model: Recorder) -> None:
     assert model.recommend(["a"], allow=[]) == []
 
 
-def test_options_reach_the_estimator(model: Recorder) -> None:
+def test_options_are_passed_to_rank(model: Recorder) -> None:
     model.recommend(["a"], n=3, beam=7)
-    assert model.asked[-1][1] == 3
-    assert model.asked[-1][3] == {"beam": 7}
+    assert model.calls[-1][1] == 3
+    assert model.calls[-1][3] == {"beam": 7}
 
 
 @pytest.mark.parametrize("history", [["a", "b"], ("a", "b"), np.array(["a", "b"])])
-def test_a_history_is_any_sequence(model: Recorder, history: Any) -> None:
+def test_history_can_be_any_sequence(model: Recorder, history: Any) -> None:
     model.recommend(history)
-    assert model.asked[-1][0] == [[0, 1]]
+    assert model.calls[-1][0] == [[0, 1]]
 
 
 @pytest.mark.parametrize("histories", [[["a"], ["b", "c"]], [("a",), ("b", "c")], [np.array(["a"]), ["b", "c"]]])
-def test_many_histories_are_any_sequences(model: Recorder, histories: Any) -> None:
+def test_histories_can_be_any_sequences(model: Recorder, histories: Any) -> None:
     assert len(model.recommend(histories)) == 2
-    assert model.asked[-1][0] == [[0], [1, 2]]
+    assert model.calls[-1][0] == [[0], [1, 2]]
 
 
-def test_an_empty_first_history_is_one_of_many(model: Recorder) -> None:
+def test_first_of_many_histories_can_be_empty(model: Recorder) -> None:
     assert len(model.recommend([[], ["a"]])) == 2
 
 
-def test_no_histories_have_no_answers(model: Recorder) -> None:
+def test_no_histories_give_no_answers(model: Recorder) -> None:
     assert model.recommend_batch([]) == []
 
 
-def test_a_column_of_a_frame_is_a_history(model: Recorder) -> None:
+def test_history_can_be_a_frame_column(model: Recorder) -> None:
     pandas = pytest.importorskip("pandas")
     model.recommend(pandas.Series(["a", "b"], index=[7, 8]))
-    assert model.asked[-1][0] == [[0, 1]]
+    assert model.calls[-1][0] == [[0, 1]]
 
 
 @pytest.mark.parametrize("history", ["abc", b"abc"])
-def test_one_text_is_no_history(model: Recorder, history: Any) -> None:
+def test_string_is_not_a_history(model: Recorder, history: Any) -> None:
     with pytest.raises(QueryError, match=r"^history=.*abc.*: must be a list of ids, not a text; pass \["):
         model.recommend(history)
 
 
-def test_a_list_of_texts_is_not_many_histories(model: Recorder) -> None:
+def test_list_of_strings_is_not_many_histories(model: Recorder) -> None:
     with pytest.raises(QueryError, match=r"^history='abc': must be a list of ids, not a text"):
         model.recommend_batch([["a"], "abc"])
 
 
-def test_a_long_unknown_history_is_shown_in_part(model: Recorder) -> None:
+def test_long_unknown_history_is_truncated_in_the_message(model: Recorder) -> None:
     with pytest.raises(
         QueryError, match=r"history 0 \('v', 'w', 'x', \.\.\.\) has no item of the catalogue of 5 items"
     ):
         model.recommend(["v", "w", "x", "y"])
 
 
-def test_integer_ids_are_found_as_numpy_integers(model: Recorder) -> None:
+def test_numpy_integers_match_integer_ids(model: Recorder) -> None:
     numbered = Recorder(np.array([10, 20, 30]))
     numbered.recommend(np.array([30, 10]))
-    assert numbered.asked[-1][0] == [[2, 0]]
+    assert numbered.calls[-1][0] == [[2, 0]]
 
 
 @pytest.mark.parametrize(
@@ -207,11 +207,11 @@ def test_integer_ids_are_found_as_numpy_integers(model: Recorder) -> None:
         ),
     ],
 )
-def test_filters_mean_a_mask(filters: Filters, expected: list[bool]) -> None:
+def test_filters_give_an_eligibility_mask(filters: Filters, expected: list[bool]) -> None:
     assert filters.eligible(1, 4).tolist() == expected
 
 
-def test_a_bundle_keeps_settings_arrays_and_ids(model: Recorder, tmp_path: Path) -> None:
+def test_bundle_round_trip_keeps_settings_arrays_and_ids(model: Recorder, tmp_path: Path) -> None:
     opened = Recorder.load(model.save(tmp_path / "bundle"))
     assert opened.greeting == "hello"
     assert opened.marks.tolist() == [0, 1, 2]
@@ -219,7 +219,7 @@ def test_a_bundle_keeps_settings_arrays_and_ids(model: Recorder, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("part", "name"), [("settings", "greeting"), ("files", "marks.npy")])
-def test_a_bundle_that_lacks_something_is_refused(model: Recorder, tmp_path: Path, part: str, name: str) -> None:
+def test_incomplete_bundle_is_rejected(model: Recorder, tmp_path: Path, part: str, name: str) -> None:
     path = model.save(tmp_path / "bundle")
     manifest = json.loads((path / MANIFEST).read_text())
     del manifest[part][name]

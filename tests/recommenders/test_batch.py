@@ -1,4 +1,4 @@
-"""Recommendations for all users of a file."""
+"""Batch recommendation to a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def model() -> Popularity:
     return Popularity().fit(interactions([("a", 10), ("a", 20), ("b", 20), ("a", 30), ("b", 30), ("c", 30)]))
 
 
-def test_histories_are_told_in_the_model_s_codes(model: Popularity) -> None:
+def test_histories_use_the_codes_of_the_model(model: Popularity) -> None:
     histories, users, unknown = known_histories(model, interactions([("x", 99), ("y", 99), ("y", 30), ("z", 10)]))
     assert users.ids(range(len(users))) == ["y", "z"]
     assert [row.tolist() for row in histories] == [[2], [0]]
@@ -32,7 +32,7 @@ def test_histories_are_told_in_the_model_s_codes(model: Popularity) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 100])
-def test_the_file_holds_every_user_s_answer(
+def test_file_has_the_answers_of_all_users(
     model: Popularity, tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch, "BATCH", size)
@@ -49,12 +49,12 @@ def test_the_file_holds_every_user_s_answer(
     assert seen[-1] == (2, 2)
 
 
-def test_filters_reach_the_model(model: Popularity, tmp_path: Path) -> None:
+def test_filters_are_passed_to_the_model(model: Popularity, tmp_path: Path) -> None:
     recommend_file(model, interactions([("x", 30)]), tmp_path / "r.jsonl", 3, exclude_seen=False, deny=[20])
     assert pl.read_ndjson(tmp_path / "r.jsonl")["item"].to_list() == [30, 10]
 
 
-def test_short_answers_are_short(model: Popularity, tmp_path: Path) -> None:
+def test_short_answers_have_fewer_rows(model: Popularity, tmp_path: Path) -> None:
     summary = recommend_file(model, interactions([("x", 30)]), tmp_path / "r.parquet", 9)
     assert summary.rows == 2
     assert pl.read_parquet(tmp_path / "r.parquet").schema == pl.Schema(
@@ -63,14 +63,14 @@ def test_short_answers_are_short(model: Popularity, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_an_answer_for_nobody_has_columns(model: Popularity, tmp_path: Path, ending: str) -> None:
+def test_file_without_rows_has_columns(model: Popularity, tmp_path: Path, ending: str) -> None:
     target = tmp_path / f"r.{ending}"
     assert recommend_file(model, interactions([("x", 99)]), target) == BatchSummary(0, 1, 1, 0)
     frame = pl.read_parquet(target) if ending == "parquet" else pl.read_csv(target)
     assert frame.columns == ["user", "rank", "item", "score"]
 
 
-def test_what_cannot_be_written_is_refused_before_the_work(model: Popularity, tmp_path: Path) -> None:
+def test_invalid_targets_are_rejected_first(model: Popularity, tmp_path: Path) -> None:
     data = interactions([("x", 30)])
     with pytest.raises(QueryError, match=r"the ending '.xml' is not known; write to .parquet, .csv, .jsonl, .ndjson$"):
         recommend_file(model, data, tmp_path / "r.xml")
@@ -79,7 +79,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(model: Popularity, tm
         recommend_file(model, data, tmp_path / "r.csv", overwrite=True)
 
 
-def test_a_failing_model_leaves_the_old_file(model: Popularity, tmp_path: Path) -> None:
+def test_failure_keeps_the_old_file(model: Popularity, tmp_path: Path) -> None:
     target = tmp_path / "r.csv"
     target.write_text("old")
     with pytest.raises(QueryError, match="popularity takes no such option"):

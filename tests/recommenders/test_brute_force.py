@@ -1,4 +1,4 @@
-"""Brute force over known vectors, and over a trained model's."""
+"""Brute force over known vectors and over those of a trained model."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class TestContract(RecommenderContract):
 
 
 class KnownVectors(FakeRecommender, HasVectors):
-    """A user is the sum of the vectors of its history."""
+    """A user vector is the sum of the vectors of its history."""
 
     history_length = 69
 
@@ -63,12 +63,12 @@ class KnownVectors(FakeRecommender, HasVectors):
         return np.stack([self.item_vectors[row].sum(axis=0) for row in histories])
 
 
-def test_a_score_is_the_inner_product_and_the_bias() -> None:
+def test_score_is_inner_product_plus_bias() -> None:
     model = BruteForce(KnownVectors([[1, 0], [0, 1], [1, 1]], [0.0, 0.5, -3.0]))
     assert model.recommend([0], exclude_seen=False) == [(0, 1.0), (1, 0.5), (2, -2.0)]
 
 
-def test_equal_scores_are_in_the_order_of_the_codes() -> None:
+def test_ties_are_in_code_order() -> None:
     model = BruteForce(KnownVectors(np.ones((6, 2)), np.zeros(6)))
     assert [item for item, _ in model.recommend([3], n=4)] == [0, 1, 2, 4]
 
@@ -86,9 +86,9 @@ def test_candidates_are_the_eligible_items() -> None:
     query_block=st.sampled_from([1, 2, 256]),
     item_block=st.sampled_from([1, 3, 65_536]),
 )
-def test_blocks_of_any_size_give_the_sorted_scores(seed: int, n: int, query_block: int, item_block: int) -> None:
+def test_block_sizes_do_not_change_the_result(seed: int, n: int, query_block: int, item_block: int) -> None:
     random = np.random.default_rng(seed)
-    # Small whole numbers make exact ties, which the order of the codes must break.
+    # Small integers give exact ties, which are broken by code.
     known = KnownVectors(random.integers(-2, 3, (20, 3)), random.integers(-1, 2, 20))
     histories = Ragged.from_rows(random.integers(0, 20, size) for size in (1, 3, 2, 4, 1))
     with pytest.MonkeyPatch.context() as patch:
@@ -102,7 +102,7 @@ def test_blocks_of_any_size_give_the_sorted_scores(seed: int, n: int, query_bloc
         assert ranking.scores[query, : len(expected)].tolist() == scores[expected].tolist()
 
 
-def test_candidates_are_ranked_by_the_same_score() -> None:
+def test_rank_candidates_uses_the_same_score() -> None:
     random = np.random.default_rng(0)
     known = KnownVectors(random.normal(size=(20, 3)), random.normal(size=20))
     model = BruteForce(known)
@@ -116,12 +116,12 @@ def test_candidates_are_ranked_by_the_same_score() -> None:
     assert few.items[1].tolist() == [-1, -1, -1]
 
 
-def test_no_queries_have_no_answers() -> None:
+def test_no_queries_give_no_answers() -> None:
     model = BruteForce(**TINY).fit(grouped_data(TEXT_IDS))
     assert model.recommend_batch([]) == []
 
 
-def test_it_shares_the_vectors_of_a_trained_model(tmp_path: Path) -> None:
+def test_vectors_are_those_of_the_trained_model(tmp_path: Path) -> None:
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
     trained = DeepRetrieval(**TINY, rounds=0).fit(grouped_data(TEXT_IDS))
@@ -134,12 +134,12 @@ def test_it_shares_the_vectors_of_a_trained_model(tmp_path: Path) -> None:
     assert same_answers(opened.recommend(HISTORIES), model.recommend(HISTORIES))
 
 
-def test_it_has_no_model_before_fit() -> None:
+def test_model_is_not_available_before_fit() -> None:
     with pytest.raises(NotFittedError, match="BruteForce is not fitted"):
         _ = BruteForce().model
 
 
-def test_it_takes_no_options() -> None:
+def test_unknown_option_is_an_error() -> None:
     model = BruteForce(KnownVectors(np.ones((3, 2)), np.zeros(3)))
     with pytest.raises(QueryError, match="beam=5: brute-force takes no such option"):
         model.recommend([0], beam=5)

@@ -1,4 +1,4 @@
-"""Deep Retrieval behind the contract, and what only it can do."""
+"""Deep Retrieval: the contract and its own methods."""
 
 import dataclasses
 import gc
@@ -60,12 +60,12 @@ def model(data: Interactions) -> DeepRetrieval:
 HISTORY = ["item 1", "item 5"]
 
 
-def test_it_recommends_from_the_histories_group(model: DeepRetrieval) -> None:
+def test_recommendations_come_from_the_group_of_the_history(model: DeepRetrieval) -> None:
     found = {item for item, _ in model.recommend(HISTORY, n=6)}
     assert found == {f"item {code}" for code in (0, 2, 3, 4, 6, 7)}
 
 
-def test_neighbours_are_those_of_item_cf_and_leave_the_rest_as_it_is(model: DeepRetrieval, data: Interactions) -> None:
+def test_neighbours_equal_those_of_item_cf_and_change_nothing_else(model: DeepRetrieval, data: Interactions) -> None:
     near = DeepRetrieval(**SETTINGS, neighbours=5, threads=1).fit(data)
     found, expected = near.model_state.neighbours, ItemCF(neighbours=5, shrinkage=20.0).fit(data)._similarity
     assert found is not None
@@ -79,19 +79,19 @@ def test_neighbours_are_those_of_item_cf_and_leave_the_rest_as_it_is(model: Deep
     assert near.recommend(HISTORY, 6) != model.recommend(HISTORY, 6)
 
 
-def test_an_item_that_only_neighbours_lead_to_is_explained() -> None:
+def test_item_found_only_by_neighbours_is_explained() -> None:
     model, history = random_model(neighbours=8), [101, 104]
     alone = {one.id for one in model.without_neighbours().recommend(history, 7, beam=3)}
     joined = [one for one in model.recommend(history, 7, beam=3) if one.id not in alone]
     assert joined
     for one in joined:
-        told = model.why_not(history, one.id, n=7, beam=3)
-        assert told.reason == "recommended"
-        assert told.explanation.score == pytest.approx(one.score)
-        assert all(path.beam_rank is None for path in told.explanation.paths)
+        why = model.why_not(history, one.id, n=7, beam=3)
+        assert why.reason == "recommended"
+        assert why.explanation.score == pytest.approx(one.score)
+        assert all(path.beam_rank is None for path in why.explanation.paths)
 
 
-def test_a_beam_of_all_paths_ranks_like_exhaustive_scoring(model: DeepRetrieval) -> None:
+def test_beam_of_all_paths_equals_exhaustive_scoring(model: DeepRetrieval) -> None:
     histories = model.encode_histories([HISTORY, ["item 30"], []])
     plain = DeepRetrieval(**SETTINGS)
     plain._items = model._items
@@ -102,7 +102,7 @@ def test_a_beam_of_all_paths_ranks_like_exhaustive_scoring(model: DeepRetrieval)
     np.testing.assert_allclose(ranking.scores, -np.sort(-scores, axis=1), rtol=1e-4, atol=1e-5)
 
 
-def test_candidates_are_a_budget_and_are_what_rank_scores(model: DeepRetrieval) -> None:
+def test_candidates_is_a_budget_of_scored_items(model: DeepRetrieval) -> None:
     histories = model.encode_histories([HISTORY, ["item 30"], ["item 9"]])
     filters = Filters(exclude=histories)
     for budget in (3, 7, 20):
@@ -115,12 +115,12 @@ def test_candidates_are_a_budget_and_are_what_rank_scores(model: DeepRetrieval) 
 
 
 @pytest.mark.parametrize(("options", "message"), [({"candidates": 4}, "candidates=4"), ({"beam": 0}, "beam=0")])
-def test_a_beam_or_budget_out_of_range_is_an_error(model: DeepRetrieval, options: dict[str, int], message: str) -> None:
+def test_invalid_beam_or_budget_is_an_error(model: DeepRetrieval, options: dict[str, int], message: str) -> None:
     with pytest.raises(QueryError, match=message):
         model.recommend(HISTORY, n=5, **options)
 
 
-def test_explain_agrees_with_the_recommendation(model: DeepRetrieval) -> None:
+def test_explain_agrees_with_recommend(model: DeepRetrieval) -> None:
     item, score = model.recommend(HISTORY, n=1, beam=16)[0]
     why = model.explain(HISTORY, item, beam=16)
     assert why.score == pytest.approx(score, rel=1e-4)
@@ -132,18 +132,18 @@ def test_explain_agrees_with_the_recommendation(model: DeepRetrieval) -> None:
     assert "beam rank" in str(why)
 
 
-def test_explain_says_when_the_beam_lost_an_item(model: DeepRetrieval) -> None:
+def test_explain_reports_that_the_beam_lost_an_item(model: DeepRetrieval) -> None:
     why = model.explain(HISTORY, "item 31", beam=1)
     assert why.score is None
     assert "not retrieved" in str(why)
 
 
-def test_explaining_an_unknown_item_is_an_error(model: DeepRetrieval) -> None:
+def test_explain_rejects_an_unknown_item(model: DeepRetrieval) -> None:
     with pytest.raises(QueryError, match=r"item='nothing': is not in the catalogue"):
         model.explain(HISTORY, "nothing")
 
 
-def test_a_loaded_model_needs_no_training_data(model: DeepRetrieval, tmp_path: Path) -> None:
+def test_loaded_model_needs_no_training_data(model: DeepRetrieval, tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     same = DeepRetrieval.load(tmp_path / "model")
     assert same.recommend(HISTORY, n=5) == model.recommend(HISTORY, n=5)
@@ -158,13 +158,13 @@ def test_every_item_is_reachable(model: DeepRetrieval) -> None:
     assert int(model.postings.sizes.sum()) == 32 * 2
 
 
-def test_keywords_change_a_given_configuration() -> None:
+def test_keywords_override_the_config() -> None:
     assert DeepRetrieval(Config(epochs=3), rounds=2).config == Config(epochs=3, rounds=2)
     with pytest.raises(ConfigError, match="roundz"):
         DeepRetrieval(roundz=2)
 
 
-def test_nothing_is_known_before_fit() -> None:
+def test_unfitted_model_raises() -> None:
     with pytest.raises(NotFittedError, match="fit"):
         DeepRetrieval().health()
 
@@ -178,13 +178,13 @@ def test_nothing_is_known_before_fit() -> None:
         {"shared_items": False, "softmax": "sampled", "negatives": "in-batch", "num_negatives": 8, "epochs": 6},
     ],
 )
-def test_every_alternative_learns_the_groups(data: Interactions, parameters: dict[str, Any]) -> None:
+def test_every_encoder_and_structure_learns_the_groups(data: Interactions, parameters: dict[str, Any]) -> None:
     model = DeepRetrieval(**{**SETTINGS, "epochs": 6, **parameters}, threads=1).fit(data)
     found = {item for item, _ in model.recommend(HISTORY, n=6)}
     assert len(found & {f"item {code}" for code in range(8)}) >= 5
 
 
-def test_similar_items_are_those_on_the_same_paths_by_cosine() -> None:
+def test_similar_items_share_paths_and_are_ranked_by_cosine() -> None:
     model = random_model()
     found = model.similar_items(103, n=29)
     vectors = model.item_vectors / np.linalg.norm(model.item_vectors, axis=1, keepdims=True)
@@ -196,7 +196,7 @@ def test_similar_items_are_those_on_the_same_paths_by_cosine() -> None:
     assert {item for item, _ in model.similar_items(103, n=len(on_them))} == on_them
 
 
-def test_the_items_of_a_path_are_those_that_have_it() -> None:
+def test_path_items_inverts_item_paths() -> None:
     model = random_model()
     for item in (100, 117):
         for path in model.item_paths(item):
@@ -208,19 +208,19 @@ def test_the_items_of_a_path_are_those_that_have_it() -> None:
 
 
 @pytest.mark.parametrize("path", [(1,), (1, 4), (-1, 0), (0.5, 1), "ab"])
-def test_a_path_that_cannot_be_is_an_error(path: Any) -> None:
+def test_invalid_path_is_an_error(path: Any) -> None:
     with pytest.raises(QueryError, match="must have 2 nodes between 0 and 3; item_paths"):
         random_model().path_items(path)
 
 
-def test_why_not_names_the_layer_and_the_smallest_beam() -> None:
+def test_why_not_reports_the_layer_and_the_smallest_beam() -> None:
     model = random_model(60, num_nodes=6, depth=3)
     history = [101, 104]
     user = model.state(history).vector
-    told = set()
+    reasons = set()
     for item in range(100, 160):
         why = model.why_not(history, item, n=5, beam=3)
-        told.add(why.reason)
+        reasons.add(why.reason)
         assert why.explanation == model.explain(history, item, beam=3)
         own = set(model.model_state.paths[item - 100].tolist())
         if why.reason == "beam":
@@ -232,10 +232,10 @@ def test_why_not_names_the_layer_and_the_smallest_beam() -> None:
             assert f"lost at layer {why.layer} by a beam of 3; a beam of {why.smallest_beam} finds it" in str(why)
         else:
             assert (why.layer, why.smallest_beam) == (None, None)
-    assert told == {"seen", "beam", "recommended", "rerank"}
+    assert reasons == {"seen", "beam", "recommended", "rerank"}
 
 
-def test_why_not_agrees_with_what_is_recommended() -> None:
+def test_why_not_agrees_with_recommend() -> None:
     model = random_model()
     found = [item for item, _ in model.recommend([101], 5, beam=16)]
     for item in range(100, 130):
@@ -253,7 +253,7 @@ def test_why_not_agrees_with_what_is_recommended() -> None:
     assert model.why_not([101], 101, n=5, beam=16, exclude_seen=False).reason in ("recommended", "rerank")
 
 
-def test_layers_lose_a_path_where_its_prefix_falls_out_of_the_beam() -> None:
+def test_path_is_lost_where_its_prefix_leaves_the_beam() -> None:
     model = random_model(60, num_nodes=6, depth=3)
     user = model.state([101]).vector
     for path in model.explain([101], 120, beam=2).paths:
@@ -263,15 +263,15 @@ def test_layers_lose_a_path_where_its_prefix_falls_out_of_the_beam() -> None:
         assert path.lost_at == (kept.index(False) + 1 if False in kept else None)
 
 
-def test_a_model_is_asked_without_torch(tmp_path: Path) -> None:
+def test_queries_do_not_import_torch(tmp_path: Path) -> None:
     random_model().save(tmp_path / "model")
-    asked = "import sys, pathdex; m = pathdex.load(sys.argv[1]); assert len(m.recommend([101], 5)) == 5"
-    code = f"{asked}; m.warmup(); print('torch' in sys.modules)"
+    query = "import sys, pathdex; m = pathdex.load(sys.argv[1]); assert len(m.recommend([101], 5)) == 5"
+    code = f"{query}; m.warmup(); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "model")], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 
-def test_a_model_is_freed_at_once() -> None:
+def test_model_is_freed_without_garbage_collection() -> None:
     model = random_model()
     model.recommend([101], 3)
     gone = weakref.ref(model)
@@ -283,9 +283,7 @@ def test_a_model_is_freed_at_once() -> None:
         gc.enable()
 
 
-def test_an_index_learned_on_a_trained_encoder_is_that_of_a_whole_training(
-    model: DeepRetrieval, data: Interactions
-) -> None:
+def test_encoder_of_gives_the_result_of_a_full_training(model: DeepRetrieval, data: Interactions) -> None:
     again = DeepRetrieval(**SETTINGS, threads=1).fit(data, encoder_of=model)
     np.testing.assert_array_equal(again.model_state.paths, model.model_state.paths)
     np.testing.assert_array_equal(again.item_vectors, model.item_vectors)

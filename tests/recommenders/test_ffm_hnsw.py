@@ -1,4 +1,4 @@
-"""FFM vectors and the graph over them."""
+"""FFM vectors and their HNSW graph."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,13 +28,13 @@ def model() -> FFMHNSW:
     return FFMHNSW(**TINY).fit(grouped_data(TEXT_IDS))
 
 
-def test_a_user_has_the_means_of_three_fields() -> None:
+def test_user_vector_has_three_field_means() -> None:
     vectors = torch.tensor([[[1.0, 1.0, 1.0], [3.0, 3.0, 3.0], [8.0, 8.0, 8.0]]])
     encoded = FieldEncoder(recent=2, dropout=0.0)(vectors)
     assert encoded.tolist() == [[[1, 1, 1], [3, 2, 2], [8, 5.5, 4]]]
 
 
-def test_a_wide_search_equals_an_exhaustive_one(model: FFMHNSW) -> None:
+def test_wide_search_is_exhaustive(model: FFMHNSW) -> None:
     histories = Ragged.from_rows([[0, 5], [31], []])
     scores = model.user_vectors(histories) @ model.item_vectors.T + model.item_bias
     ranking = model.rank(histories, 5, ef_search=32)
@@ -42,11 +42,11 @@ def test_a_wide_search_equals_an_exhaustive_one(model: FFMHNSW) -> None:
     assert ranking.candidates.tolist() == [32, 32, 32]
 
 
-def test_a_narrow_search_looks_at_few_items(model: FFMHNSW) -> None:
+def test_narrow_search_scores_few_items(model: FFMHNSW) -> None:
     assert model.rank(Ragged.from_rows([[0, 5]]), 3, ef_search=4).candidates.tolist() == [4]
 
 
-def test_filters_widen_a_search(model: FFMHNSW) -> None:
+def test_filters_widen_the_search(model: FFMHNSW) -> None:
     histories = Ragged.from_rows([[0, 5], [31]])
     near = model.rank(histories, 4, ef_search=4).items
     filters = Filters(exclude=Ragged.from_rows([near[0], near[1]]), allow=[np.arange(32), np.array([0, 1])])
@@ -58,17 +58,17 @@ def test_filters_widen_a_search(model: FFMHNSW) -> None:
 
 
 @pytest.mark.parametrize("value", [0, 2.5, True])
-def test_the_width_of_a_search_is_a_positive_whole_number(model: FFMHNSW, value: Any) -> None:
+def test_ef_search_must_be_a_positive_integer(model: FFMHNSW, value: Any) -> None:
     with pytest.raises(QueryError, match=r"ef_search=.*: must be a whole number of at least 1; leave it out .* 200"):
         model.recommend([TEXT_IDS[0]], ef_search=value)
 
 
-def test_other_options_are_refused(model: FFMHNSW) -> None:
+def test_unknown_option_is_an_error(model: FFMHNSW) -> None:
     with pytest.raises(QueryError, match="beam=3: ffm-hnsw takes no such option"):
         model.recommend([TEXT_IDS[0]], beam=3)
 
 
-def test_every_wrong_setting_is_named() -> None:
+def test_error_lists_all_invalid_parameters() -> None:
     with pytest.raises(ConfigError) as caught:
         FFMHNSW(factors=0, loss="hinge", connectivity=1)
     assert [problem.split(":")[0] for problem in map(str, caught.value.problems)] == [
@@ -78,7 +78,7 @@ def test_every_wrong_setting_is_named() -> None:
     ]
 
 
-def test_a_graph_of_another_size_is_refused(model: FFMHNSW, tmp_path: Path) -> None:
+def test_graph_of_another_size_is_rejected(model: FFMHNSW, tmp_path: Path) -> None:
     bundle = read_bundle(model.save(tmp_path / "whole"))
     few = FFMHNSW(**TINY).fit(grouped_data(TEXT_IDS))
     few._graph.remove(3)
@@ -88,13 +88,13 @@ def test_a_graph_of_another_size_is_refused(model: FFMHNSW, tmp_path: Path) -> N
         FFMHNSW.load(path)
 
 
-def test_the_same_data_gives_the_same_bundle(model: FFMHNSW) -> None:
+def test_same_data_gives_the_same_bundle(model: FFMHNSW) -> None:
     first, again = model.get_state(), FFMHNSW(**TINY).fit(grouped_data(TEXT_IDS)).get_state()
     assert first.arrays["graph"].tobytes() == again.arrays["graph"].tobytes()
     assert all(first.weights[name].tobytes() == again.weights[name].tobytes() for name in first.weights)
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathdex.system.Feature.available", False)
     with pytest.raises(
         MissingExtraError, match=r"ffm-hnsw needs usearch; install it with: pip install 'pathdex\[ann\]'"
@@ -102,8 +102,8 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         FFMHNSW()
 
 
-def test_threads_with_different_widths_do_not_disturb_each_other(model: FFMHNSW) -> None:
-    """The graph holds the width of a search, and a server queries from several threads."""
+def test_concurrent_searches_with_different_widths_are_independent(model: FFMHNSW) -> None:
+    """The search width is a property of the graph, and servers query from several threads."""
     histories = Ragged.from_rows([[code] for code in range(32)])
     widths = [2, 32] * 20
     alone = {ef: model.rank(histories, 2, ef_search=ef).items for ef in set(widths)}

@@ -1,4 +1,4 @@
-"""Item-CF against similarities worked out by hand and in dense matrices."""
+"""Item-CF against similarities computed by hand and with dense matrices."""
 
 import math
 from typing import Any
@@ -39,7 +39,7 @@ def test_similarity_is_the_cosine_over_users() -> None:
     assert answer[3] == answer[4] == 0.0
 
 
-def test_counts_weigh_repeats() -> None:
+def test_count_weights_include_repeats() -> None:
     model = ItemCF(weights="count").fit(interactions(ROWS, 5))
     assert dict(model.similar_items(0))[2] == pytest.approx((1 + 2) / math.sqrt(3 * 5))
     once, twice = dict(model.recommend([0])), dict(model.recommend([0, 0]))
@@ -51,36 +51,36 @@ def test_repeats_in_a_history_count_once_by_default() -> None:
     assert model.recommend([0, 0]) == model.recommend([0])
 
 
-def test_shrinkage_lowers_similarities_of_rare_items_most() -> None:
+def test_shrinkage_lowers_the_similarity_of_rare_items_most() -> None:
     model = ItemCF(shrinkage=2.0).fit(interactions(ROWS, 5))
     assert dict(model.similar_items(0))[1] == pytest.approx(2 / (math.sqrt(3 * 2) + 2))
 
 
-def test_a_score_is_the_sum_of_similarities_to_the_history() -> None:
+def test_score_is_the_sum_of_similarities_to_the_history() -> None:
     model = ItemCF().fit(interactions(ROWS, 5))
     expected = dict(model.similar_items(1))[0] + dict(model.similar_items(2))[0]
     assert model.recommend([1, 2], n=1) == [(0, pytest.approx(expected))]
 
 
-def test_only_the_nearest_neighbours_are_kept_and_equal_ones_by_code() -> None:
+def test_nearest_neighbours_are_kept_with_ties_by_code() -> None:
     model = ItemCF(neighbours=1).fit(interactions(ROWS, 5))
     assert model.similar_items(0)[0] == (1, pytest.approx(2 / math.sqrt(3 * 2)))
     assert [score for _, score in model.similar_items(0)[1:]] == [0.0, 0.0, 0.0]
 
 
-def test_short_answers_are_completed_by_popularity_with_score_0() -> None:
+def test_short_answers_are_filled_by_popularity_with_score_0() -> None:
     model = ItemCF().fit(interactions(ROWS, 6))
     assert model.recommend([3], n=5) == [(0, 0.0), (2, 0.0), (1, 0.0), (4, 0.0), (5, 0.0)]
 
 
-def test_candidates_are_the_eligible_neighbours_and_what_was_filled_in() -> None:
+def test_candidates_are_eligible_neighbours_and_filled_items() -> None:
     model = ItemCF().fit(interactions(ROWS, 6))
     assert model.rank(Ragged.from_rows([[0], [3]]), 2).candidates.tolist() == [2, 2]
     assert model.rank(Ragged.from_rows([[0]]), 1).candidates.tolist() == [2]
 
 
 def dense_scores(rows: list[list[int]], num_items: int, weights: str, shrinkage: float) -> NDArray[np.float64]:
-    """The readable twin: (item, item) similarities from the full matrix."""
+    """Reference: (item, item) similarities from the full matrix."""
     matrix = np.zeros((len(rows), num_items))
     for row, items in enumerate(rows):
         np.add.at(matrix[row], items, 1)
@@ -99,7 +99,7 @@ def dense_scores(rows: list[list[int]], num_items: int, weights: str, shrinkage:
     shrinkage=st.sampled_from([0.0, 1.5]),
     pairs=st.sampled_from([1, 7, 10**6]),
 )
-def test_blocks_of_any_size_give_the_dense_similarities(
+def test_block_sizes_do_not_change_the_similarities(
     rows: list[list[int]], weights: str, shrinkage: float, pairs: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -131,18 +131,18 @@ def test_query_blocks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) 
         ({"shrinkage": float("nan")}, "shrinkage=nan: must be a finite number"),
     ],
 )
-def test_wrong_settings_are_refused(settings: dict[str, Any], rule: str) -> None:
+def test_invalid_parameter_is_an_error(settings: dict[str, Any], rule: str) -> None:
     with pytest.raises(ConfigError, match=rule):
         ItemCF(**settings)
 
 
-def test_all_wrong_settings_are_named_at_once() -> None:
+def test_error_lists_all_invalid_parameters() -> None:
     with pytest.raises(ConfigError) as caught:
         ItemCF(neighbours=0, weights="tf", shrinkage=-1)
     assert len(caught.value.problems) == 3
 
 
-def test_it_takes_no_options() -> None:
+def test_unknown_option_is_an_error() -> None:
     model = ItemCF().fit(interactions(ROWS, 5))
     with pytest.raises(QueryError, match="candidates=5: item-cf takes no such option"):
         model.recommend([0], candidates=5, beam=2)

@@ -1,4 +1,4 @@
-"""Popularity: the same items for everybody."""
+"""Popularity: the same items for everyone."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def model() -> Popularity:
     return Popularity().fit(Interactions(sequences, Vocabulary(np.arange(3)), Vocabulary(["a", "b", "c", "d"])))
 
 
-def test_items_are_ranked_by_how_often_they_occur(model: Popularity) -> None:
+def test_items_are_ranked_by_count(model: Popularity) -> None:
     assert model.recommend([], n=10) == [("c", 3.0), ("a", 2.0), ("b", 1.0), ("d", 0.0)]
 
 
@@ -32,10 +32,10 @@ def test_seen_items_are_skipped(model: Popularity) -> None:
     assert [item for item, _ in model.recommend(["c", "b"], n=2)] == ["a", "d"]
 
 
-def test_equal_counts_are_in_the_order_of_the_codes() -> None:
+def test_ties_are_in_code_order() -> None:
     assert popularity_order(np.array([1, 5, 1, 5, 0])).tolist() == [1, 3, 0, 2, 4]
 
 
-def test_it_takes_no_options(model: Popularity) -> None:
+def test_unknown_option_is_an_error(model: Popularity) -> None:
     with pytest.raises(QueryError, match="beam=5: popularity takes no such option; leave it out"):
         model.recommend(["a"], beam=5)

@@ -1,4 +1,4 @@
-"""Opening any saved model. That each estimator comes back whole is in the contract suite."""
+"""Loading any saved model. The contract suite tests the round trip of each estimator."""
 
 from pathlib import Path
 
@@ -19,13 +19,13 @@ def model() -> pathdex.Popularity:
     return pathdex.Popularity().fit(data)
 
 
-def test_a_bundle_or_the_run_around_it_is_opened(model: pathdex.Popularity, tmp_path: Path) -> None:
+def test_load_opens_a_bundle_or_a_run(model: pathdex.Popularity, tmp_path: Path) -> None:
     model.save(tmp_path / "run" / "bundle")
     for path in (tmp_path / "run" / "bundle", tmp_path / "run", str(tmp_path / "run")):
         assert isinstance(pathdex.load(path), pathdex.Popularity)
 
 
-def test_an_unknown_estimator_is_named(tmp_path: Path) -> None:
+def test_unknown_estimator_is_an_error(tmp_path: Path) -> None:
     path = write_bundle(tmp_path / "bundle", Bundle("crystal-ball", {}))
     with pytest.raises(
         BundleError, match=r"holds a 'crystal-ball' model, which this Pathdex does not know .*; upgrade"
@@ -33,7 +33,7 @@ def test_an_unknown_estimator_is_named(tmp_path: Path) -> None:
         pathdex.load(path)
 
 
-def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_bundle_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="nothing does not exist; pass the folder that save"):
         pathdex.load(tmp_path / "nothing")
     with pytest.raises(BundleError, match="is not a Pathdex bundle"):

@@ -1,4 +1,4 @@
-"""The YouTube DNN: the contract, and that it ranks by its vectors."""
+"""YouTube DNN: the contract and ranking by its vectors."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def model() -> YouTubeDNN:
     return YouTubeDNN(**TINY).fit(grouped_data(TEXT_IDS))
 
 
-def test_the_score_is_the_inner_product_and_the_bias(model: YouTubeDNN) -> None:
+def test_score_is_inner_product_plus_bias(model: YouTubeDNN) -> None:
     histories = Ragged.from_rows([[0, 5], []])
     scores = model.user_vectors(histories) @ model.item_vectors.T + model.item_bias
     ranking = model.rank(histories, 32)
@@ -39,12 +39,12 @@ def test_the_score_is_the_inner_product_and_the_bias(model: YouTubeDNN) -> None:
         np.testing.assert_allclose(ranking.scores[row], scores[row, ranking.items[row]], rtol=1e-5)
 
 
-def test_seeds_differ(model: YouTubeDNN) -> None:
+def test_seeds_give_different_models(model: YouTubeDNN) -> None:
     other = YouTubeDNN(**TINY, seed=1).fit(grouped_data(TEXT_IDS))
     assert not np.allclose(other.item_vectors, model.item_vectors)
 
 
-def test_every_wrong_setting_is_named() -> None:
+def test_error_lists_all_invalid_parameters() -> None:
     with pytest.raises(ConfigError) as caught:
         YouTubeDNN(embedding_dim=0, dropout=2.0, softmax="hierarchical")
     assert [problem.split(":")[0] for problem in map(str, caught.value.problems)] == [
@@ -54,6 +54,6 @@ def test_every_wrong_setting_is_named() -> None:
     ]
 
 
-def test_it_takes_no_query_options(model: YouTubeDNN) -> None:
+def test_unknown_option_is_an_error(model: YouTubeDNN) -> None:
     with pytest.raises(QueryError, match="beam=3: youtube-dnn takes no such option"):
         model.recommend([TEXT_IDS[0]], beam=3)

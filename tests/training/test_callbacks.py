@@ -1,4 +1,4 @@
-"""Callbacks: who is called when, and what a line of the log says."""
+"""Callbacks: when they are called, and what they print."""
 
 import io
 import json
@@ -23,7 +23,7 @@ STEP = StepProgress("als", 1, 1, 2, 5, {"loss": 0.5})
 RECORD = {"phase": "als", "number": 1, "loss": 0.25, "seconds": 0.0}
 
 
-def test_all_callbacks_are_called_in_order() -> None:
+def test_all_callbacks_are_called() -> None:
     first, second = RecordedTraining(), RecordedTraining()
     with following([first, second]) as callback:
         callback.on_step_end(STEP)
@@ -34,26 +34,26 @@ def test_all_callbacks_are_called_in_order() -> None:
         assert one.records == [RECORD]
 
 
-def test_a_failed_training_ends_its_callbacks() -> None:
+def test_on_train_end_is_called_after_a_failure() -> None:
     one = RecordedTraining()
     with pytest.raises(KeyboardInterrupt), following([one]):
         raise KeyboardInterrupt
     assert one.calls == ["begin", "end"]
 
 
-def test_the_default_is_a_bar_on_a_terminal_and_nothing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_is_a_progress_bar_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_callbacks() == []
     monkeypatch.setattr("pathdex.training.callbacks.interactive", lambda: True)
     assert [type(one) for one in default_callbacks()] == [ProgressBar]
 
 
-def test_a_callback_may_leave_every_method_out() -> None:
+def test_all_methods_are_optional() -> None:
     with following([Callback()]) as callback:
         callback.on_step_end(STEP)
         callback.on_epoch_end(RECORD)
 
 
-def test_the_bar_prints_a_line_per_epoch_on_a_terminal_only() -> None:
+def test_progress_bar_prints_epochs_on_a_terminal_only() -> None:
     for terminal, printed in ((True, "als 1  loss 0.25  0.0 s"), (False, "")):
         stream = io.StringIO()
         with following([ProgressBar(Console(file=stream, force_terminal=terminal, width=80))]) as callback:
@@ -63,7 +63,7 @@ def test_the_bar_prints_a_line_per_epoch_on_a_terminal_only() -> None:
         assert bool(stream.getvalue()) is terminal
 
 
-def test_json_lines_appends_a_line_per_record(tmp_path: Path) -> None:
+def test_json_lines_appends_one_line_per_record(tmp_path: Path) -> None:
     log = JsonLines(tmp_path / "log.jsonl")
     log.on_epoch_end(RECORD)
     log.on_epoch_end({**RECORD, "number": 2})

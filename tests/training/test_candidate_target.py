@@ -1,4 +1,4 @@
-"""Candidates per query as the user's intent."""
+"""`candidates_per_query` as the target instead of the path size."""
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ from pathdex.training.trainer import Trainer
 PATHS = np.array([[0, 1], [1, 2], [3, 0], [0, 1]])
 
 
-def test_candidates_are_the_distinct_items_on_the_likeliest_paths() -> None:
+def test_candidates_are_distinct_items_on_the_best_paths() -> None:
     config = Config(num_nodes=2, depth=2, beam_size=1)
     structure = MLPStructure(3, 2, 2, 4, 2)
     for parameter in structure.parameters():
         parameter.data.zero_()
-    structure.outputs[0].bias.data = torch.tensor([1.0, 0.0])  # The first node of each layer is the likelier.
+    structure.outputs[0].bias.data = torch.tensor([1.0, 0.0])  # The first node of each layer is the likeliest.
     structure.outputs[1].bias.data = torch.tensor([1.0, 0.0])
     users = np.zeros((2, 3), np.float32)
     assert candidates_per_query(structure, users, PATHS, config) == 3  # items 0, 2 and 3 lie on path 0
@@ -27,19 +27,19 @@ def test_candidates_are_the_distinct_items_on_the_likeliest_paths() -> None:
     assert candidates_per_query(structure, users, PATHS, config.replace(beam_size=9)) == 4
 
 
-def test_the_first_guess_is_candidates_over_paths() -> None:
+def test_first_path_size_is_candidates_over_beam_size() -> None:
     assert first_path_size(Config(candidates_per_query=600, beam_size=50)) == 12
     assert first_path_size(Config(candidates_per_query=5, beam_size=50)) == 1
     assert first_path_size(Config(path_size=7)) == 7
 
 
-def test_a_fixed_penalty_and_wanted_candidates_exclude_each_other() -> None:
+def test_fixed_penalty_excludes_candidates_per_query() -> None:
     with pytest.raises(ConfigError, match=r"candidates_per_query=100: cannot be reached with a fixed penalty=0.1"):
         Config(candidates_per_query=100, penalty=0.1)
 
 
 @pytest.mark.parametrize("wanted", [40, 100])
-def test_every_m_step_comes_near_the_wanted_candidates(wanted: int) -> None:
+def test_every_m_step_approaches_the_target(wanted: int) -> None:
     data = demo_catalogue(items=400, users=200, mean_length=15, seed=0).data
     small = {"epochs": 1, "rounds": 2, "final_epochs": 1, "embedding_dim": 16, "structure_hidden": 32}
     config = Config(candidates_per_query=wanted, beam_size=10, candidate_paths=30, score_beam=20, **small)

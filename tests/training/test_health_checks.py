@@ -12,7 +12,7 @@ def codes(previous: dict[str, Any] | None = None, path_size: float | None = 8.0,
     return [text[:4] for text in index_warnings({**GOOD, **changes}, previous, path_size)]
 
 
-def test_a_healthy_index_gives_no_warning() -> None:
+def test_healthy_index_has_no_warnings() -> None:
     assert codes() == []
     assert codes(previous=GOOD) == []
 
@@ -27,14 +27,14 @@ def test_a_healthy_index_gives_no_warning() -> None:
         ({"item_mean_size": 6.0}, "W104"),
     ],
 )
-def test_each_bad_sign_has_its_code(changes: dict[str, Any], code: str) -> None:
+def test_each_problem_has_a_code(changes: dict[str, Any], code: str) -> None:
     assert codes(previous=GOOD, **changes) == [code]
 
 
-def test_a_fixed_penalty_has_no_size_to_miss() -> None:
+def test_fixed_penalty_has_no_target_size() -> None:
     assert codes(path_size=None, item_mean_size=30.0) == []
 
 
-def test_the_docs_explain_every_code() -> None:
+def test_docs_explain_every_code() -> None:
     page = (Path(__file__).parents[2] / "docs" / "warnings.md").read_text()
     assert all(f"## {code}" in page for code in ("W101", "W102", "W103", "W104"))

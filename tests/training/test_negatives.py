@@ -7,7 +7,7 @@ COUNTS = np.array([50, 30, 10, 5, 3, 2, 0, 0])
 
 
 @pytest.mark.parametrize("kind", ["uniform", "popularity", "in-batch", "mixed"])
-def test_the_correction_is_the_share_of_draws_that_hold_an_item(kind: str) -> None:
+def test_correction_is_the_inclusion_probability(kind: str) -> None:
     sampler, random = NegativeSampler(kind, COUNTS, 4), np.random.default_rng(0)
     seen, log_inclusion = np.zeros(8), np.full(8, -np.inf)
     draws = 4000
@@ -22,7 +22,7 @@ def test_the_correction_is_the_share_of_draws_that_hold_an_item(kind: str) -> No
     np.testing.assert_allclose(np.exp(log_inclusion[met]), seen[met] / draws, rtol=0.15)
 
 
-def test_uniform_reaches_items_without_interactions() -> None:
+def test_uniform_draws_items_without_interactions() -> None:
     sampler, random = NegativeSampler("uniform", COUNTS, 4), np.random.default_rng(0)
     drawn = np.concatenate([sampler.draw(np.array([0]), random).items for _ in range(50)])
     assert set(drawn.tolist()) == set(range(8))

@@ -18,7 +18,7 @@ def make() -> tuple[MLPStructure, torch.Tensor]:
     return MLPStructure(4, 3, 2, 8, 3), torch.randn(5, 6, 4)  # (item, sample, dim)
 
 
-def test_a_wide_beam_gives_the_exact_sums_over_an_items_samples() -> None:
+def test_wide_beam_gives_exact_sums_over_samples() -> None:
     structure, users = make()
     nodes, scores = score_items(structure, users, beam_size=9, keep=9)
     paths = torch.tensor(list(itertools.product(range(3), repeat=2)))
@@ -56,10 +56,10 @@ def test_compiled_scores_agree_with_torch(nodes: int, depth: int, samples: int, 
 
     codes, scores, _ = score_item_paths(sums, weights, beam, 6, own, negligible=0.5)
     exact = score_paths(structure, users, decode_paths(np.maximum(codes, 0), nodes, depth))
-    assert (scores <= exact * 1.0001)[codes >= 0].all()  # what is left out is missing, nothing else changes
+    assert (scores <= exact * 1.0001)[codes >= 0].all()  # skipped samples only lower the score
 
 
-def test_samples_belong_to_their_item_and_are_at_most_as_many_as_asked() -> None:
+def test_drawn_samples_belong_to_their_item_and_respect_the_limit() -> None:
     targets = np.array([3, 1, 1, 3, 1, 0, 1, 1], np.int32)
     drawn = {
         int(item): places.tolist()
@@ -90,7 +90,7 @@ def collect(paths: np.ndarray, candidates: int, beam_size: int) -> ScoreTable:
     return table
 
 
-def test_collecting_fills_the_rows_of_items_with_samples() -> None:
+def test_only_items_with_samples_are_scored() -> None:
     structure, users = make()
     nodes, scores = score_items(structure, users, beam_size=9, keep=4)
     best = np.zeros((7, 1), np.int64)
@@ -100,7 +100,7 @@ def test_collecting_fills_the_rows_of_items_with_samples() -> None:
     assert (table.codes[5:] == -1).all()
 
 
-def test_an_items_present_paths_are_always_scored() -> None:
+def test_current_paths_are_always_scored() -> None:
     structure, users = make()
     nodes, scores = score_items(structure, users, beam_size=9, keep=9)
     worst = np.zeros((7, 2), np.int64)
@@ -110,7 +110,7 @@ def test_an_items_present_paths_are_always_scored() -> None:
     np.testing.assert_allclose(table.scores[:5, 1:], scores.numpy()[:, -2:], rtol=1e-4)
 
 
-def test_streaming_without_decay_and_with_room_sums_like_item_centred_scores() -> None:
+def test_streaming_without_decay_equals_item_centred_scores() -> None:
     structure, users = make()
     table = ScoreTable.empty(5, 9)
     targets = np.repeat(np.arange(5), 6)

@@ -1,4 +1,4 @@
-"""The EM loop: it resumes to the same result, is deterministic, and recovers planted structure."""
+"""Training is deterministic, resumes to the same result, and recovers planted structure."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from tests.tiny import TINY
 
 
 def blocks(users: int = 120, groups: int = 4, size: int = 8, seed: int = 0) -> Interactions:
-    """Every user takes items of one group only."""
+    """Data in which every user takes items of one group only."""
     random = np.random.default_rng(seed)
     rows = [random.integers(0, size, 12) + size * (user % groups) for user in range(users)]
     return Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(users)), Vocabulary(np.arange(groups * size)))
@@ -31,13 +31,13 @@ def trainer(data: Interactions, checkpoint: Path | None = None, threads: int = 1
     return Trainer(config, RunOptions(seed=1, threads=threads), data, checkpoint=checkpoint)
 
 
-def test_a_device_that_is_not_there_is_refused() -> None:
+def test_missing_device_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"^device='tpu': this machine has cpu"):
         Trainer(Config.from_dict(TINY), RunOptions(device="tpu"), blocks())
 
 
 class StopAfter(Callback):
-    """Stands in for a kill: raises after a number of steps."""
+    """Interrupts training after a number of steps."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
@@ -65,15 +65,15 @@ SCHEDULES = [
 
 
 @pytest.mark.parametrize("parameters", SCHEDULES)
-def test_the_same_seed_gives_the_same_model(parameters: dict[str, Any]) -> None:
+def test_same_seed_gives_the_same_model(parameters: dict[str, Any]) -> None:
     first, second = trainer(blocks(), **parameters), trainer(blocks(), **parameters)
     first.run()
     second.run()
     assert_same(first, second)
 
 
-def test_the_same_seed_gives_the_same_model_with_several_threads() -> None:
-    """Large enough batches for torch to share them out."""
+def test_same_seed_gives_the_same_model_with_several_threads() -> None:
+    """Batches are large enough for torch to use several threads."""
     large = {"threads": 2, "embedding_dim": 64, "batch_size": 4096, "structure_batch_size": 4096, "num_nodes": 32}
     first, second = (trainer(blocks(users=600), **large) for _ in range(2))
     first.run()
@@ -81,23 +81,23 @@ def test_the_same_seed_gives_the_same_model_with_several_threads() -> None:
     assert_same(first, second)
 
 
-def test_deterministic_sums_are_asked_of_torch_only_while_training() -> None:
+def test_torch_is_deterministic_only_during_training() -> None:
     trainer(blocks()).run()
     assert not torch.are_deterministic_algorithms_enabled()
 
 
 @pytest.mark.parametrize("parameters", SCHEDULES)
 @pytest.mark.parametrize("steps", [5, 14, 25, 38])
-def test_a_killed_run_resumes_to_the_same_result(
+def test_interrupted_training_resumes_to_the_same_result(
     parameters: dict[str, Any], steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = trainer(blocks(), **parameters)
     whole.run()
     monkeypatch.setattr("pathdex.training.checkpointing.CHECKPOINT_SECONDS", 0.0)  # a checkpoint after every step
-    killed = trainer(blocks(), tmp_path / "state", **parameters)
-    killed.loop.callbacks = [StopAfter(steps)]
+    interrupted = trainer(blocks(), tmp_path / "state", **parameters)
+    interrupted.loop.callbacks = [StopAfter(steps)]
     with pytest.raises(KeyboardInterrupt):
-        killed.run()
+        interrupted.run()
     resumed = trainer(blocks(), tmp_path / "state", **parameters)
     resumed.resume()
     resumed.run()
@@ -106,7 +106,7 @@ def test_a_killed_run_resumes_to_the_same_result(
     assert losses == [{key: record.get(key) for key in ("phase", "number", "structure")} for record in whole.records]
 
 
-def test_resuming_with_another_configuration_or_data_is_refused(tmp_path: Path) -> None:
+def test_resume_rejects_another_configuration_or_data(tmp_path: Path) -> None:
     trainer(blocks(), tmp_path / "state").run()
     with pytest.raises(RunError, match="another config"):
         trainer(blocks(), tmp_path / "state", epochs=3).resume()
@@ -114,7 +114,7 @@ def test_resuming_with_another_configuration_or_data_is_refused(tmp_path: Path) 
         trainer(blocks(users=100), tmp_path / "state").resume()
 
 
-def test_resuming_without_a_checkpoint_or_from_a_damaged_one_is_an_error(tmp_path: Path) -> None:
+def test_resume_needs_an_intact_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no checkpoint"):
         trainer(blocks(), tmp_path / "state").resume()
     (tmp_path / "state").write_bytes(b"not a checkpoint")
@@ -122,14 +122,14 @@ def test_resuming_without_a_checkpoint_or_from_a_damaged_one_is_an_error(tmp_pat
         trainer(blocks(), tmp_path / "state").resume()
 
 
-def test_no_interactions_is_an_error() -> None:
+def test_empty_data_is_an_error() -> None:
     with pytest.raises(DataError, match="no interactions"):
         trainer(blocks().take(np.arange(0)))
 
 
 @pytest.mark.parametrize("start", ["random", "residual-kmeans"])
 def test_planted_groups_are_recovered(start: str) -> None:
-    """The first path of an item, the one that gains most, is its group's own."""
+    """No two groups share the first path of an item, the one with the largest gain."""
     one = trainer(
         blocks(users=400),
         start=start,
@@ -143,11 +143,13 @@ def test_planted_groups_are_recovered(start: str) -> None:
     one.run()
     groups = [set(one.paths[group * 8 : (group + 1) * 8, 0].tolist()) for group in range(4)]
     assert sum(len(paths) for paths in groups) == len(set.union(*groups))
-    assert one.records[-1]["structure"] < 0.2  # -log p of the right path; four paths at random would give log 4
+    assert (
+        one.records[-1]["structure"] < 0.2
+    )  # -log p of the right path; a random choice of four paths would give log 4
 
 
 @pytest.mark.parametrize(("each", "m_steps"), [(1, {1, 2}), (2, {2, 4})])
-def test_records_tell_of_every_epoch_and_m_step(each: int, m_steps: set[int]) -> None:
+def test_there_is_a_record_per_epoch_and_m_step(each: int, m_steps: set[int]) -> None:
     one = trainer(blocks(), rounds=2, structure_epochs=each, final_epochs=1)
     one.run()
     epochs = [*(("encoder", number) for number in (1, 2)), *(("structure", n + 1) for n in range(2 * each + 1))]
@@ -159,14 +161,14 @@ def test_records_tell_of_every_epoch_and_m_step(each: int, m_steps: set[int]) ->
             assert 0 <= record["score_seconds"] + record["m_step_seconds"] <= record["seconds"]
 
 
-def test_the_trainer_leaves_the_number_of_threads_alone_unless_asked() -> None:
+def test_threads_are_unchanged_by_default() -> None:
     before = torch.get_num_threads()
     Trainer(Config.from_dict(TINY), RunOptions(), blocks())
     assert torch.get_num_threads() == before
 
 
-def test_a_trained_encoder_gives_what_training_from_the_beginning_gives() -> None:
-    """Also for an index of another shape."""
+def test_adopted_encoder_gives_the_result_of_a_full_training() -> None:
+    """This holds for an index of another shape as well."""
     trained = trainer(blocks())
     trained.run()
     for parameters in ({}, {"num_nodes": 3, "paths_per_item": 1, "depth": 3}):
@@ -178,20 +180,20 @@ def test_a_trained_encoder_gives_what_training_from_the_beginning_gives() -> Non
         assert {record["phase"] for record in shared.records} == {"structure"}
 
 
-def test_an_encoder_that_does_not_fit_is_refused() -> None:
+def test_mismatched_encoder_is_rejected() -> None:
     trained = trainer(blocks())
     weights = trained.network.export()
     with pytest.raises(ConfigError, match=r"^embedding_dim=4: the trained encoder has 8; choose the same, or train"):
         trainer(blocks(), embedding_dim=4).adopt_encoder(trained.config, weights)
-    with pytest.raises(ConfigError, match=r"^schedule='paper': trains the encoder along with the paths; use 'warm'$"):
+    with pytest.raises(ConfigError, match=r"^schedule='paper': trains the encoder jointly with the paths; use 'warm'$"):
         trainer(blocks(), schedule="paper", start="random").adopt_encoder(trained.config, weights)
-    with pytest.raises(DataError, match=r"^data has 40 items and the trained encoder 32: must be of the same catalog"):
+    with pytest.raises(DataError, match=r"^data has 40 items and the trained encoder 32: must have the same catalogue"):
         trainer(blocks(groups=5)).adopt_encoder(trained.config, weights)
 
 
 @pytest.mark.parametrize("reach", [1, 3])
-def test_a_history_predicts_the_next_items_that_it_is_asked_for(reach: int) -> None:
-    """Users go round a ring of items: the three ahead come first where three were asked for, by the paths too."""
+def test_next_items_are_predicted(reach: int) -> None:
+    """Users walk around a ring of items. With `next_items=3`, the three items ahead rank first."""
     items, steps = 24, 30
     rows = [(start + np.arange(steps)) % items for start in range(items)] * 3
     data = Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(len(rows))), Vocabulary(np.arange(items)))

@@ -9,7 +9,7 @@ SEQUENCES = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=23), min_s
 
 
 def samples(sequences: Ragged, length: int, seed: int) -> list[tuple[int, list[int]]]:
-    """Every sample as (position of the target, what its state has read)."""
+    """Every sample as (position of the target, inputs that its state has read)."""
     windows = cut_windows(sequences, length, np.random.default_rng(seed))
     return [
         (int(position), batch.inputs[window, : time + 1].tolist())
@@ -18,13 +18,13 @@ def samples(sequences: Ragged, length: int, seed: int) -> list[tuple[int, list[i
     ]
 
 
-def test_a_short_sequence_is_one_window() -> None:
+def test_short_sequence_is_one_window() -> None:
     assert samples(Ragged.from_rows([[4, 5, 6]]), 8, 0) == [(0, [START]), (1, [START, 4]), (2, [START, 4, 5])]
 
 
 @settings(max_examples=60, deadline=None)
 @given(rows=SEQUENCES, length=st.integers(1, 9), seed=st.integers(0, 9))
-def test_every_interaction_is_the_target_of_one_sample_that_reads_its_own_past(
+def test_every_interaction_is_the_target_of_one_sample_with_its_own_past(
     rows: list[list[int]], length: int, seed: int
 ) -> None:
     sequences = Ragged.from_rows(rows)
@@ -40,7 +40,7 @@ def test_every_interaction_is_the_target_of_one_sample_that_reads_its_own_past(
 
 @settings(max_examples=30, deadline=None)
 @given(rows=SEQUENCES, size=st.integers(1, 30), seed=st.integers(0, 9))
-def test_batches_hold_every_window_once(rows: list[list[int]], size: int, seed: int) -> None:
+def test_batches_contain_every_window_once(rows: list[list[int]], size: int, seed: int) -> None:
     windows = cut_windows(Ragged.from_rows(rows), 6, np.random.default_rng(seed))
     batches = windows.batches(size, np.random.default_rng(seed))
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(windows.context)))
@@ -48,7 +48,7 @@ def test_batches_hold_every_window_once(rows: list[list[int]], size: int, seed: 
 
 @settings(max_examples=60, deadline=None)
 @given(rows=SEQUENCES, reach=st.integers(1, 5), seed=st.integers(0, 9))
-def test_a_target_may_be_read_from_an_earlier_history(rows: list[list[int]], reach: int, seed: int) -> None:
+def test_targets_can_be_predicted_from_an_earlier_history(rows: list[list[int]], reach: int, seed: int) -> None:
     sequences = Ragged.from_rows(rows)
     readers = draw_readers(sequences, reach, np.random.default_rng(seed))
     own = np.arange(len(sequences.values))
@@ -65,7 +65,7 @@ def test_a_target_may_be_read_from_an_earlier_history(rows: list[list[int]], rea
             assert read
 
 
-def test_all_of_the_positions_in_reach_are_drawn_alike() -> None:
+def test_readers_are_drawn_uniformly() -> None:
     sequences = Ragged.from_rows([[0, 1, 2, 3]] * 3000)
     back = np.arange(12_000) - draw_readers(sequences, 3, np.random.default_rng(0))
     for place, choices in enumerate([1, 2, 3, 3]):

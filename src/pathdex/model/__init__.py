@@ -1,1 +1,1 @@
-"""Sequences to probabilities: torch modules and pure functions on tensors; nothing here knows the index."""
+"""Torch modules and losses, independent of the index."""

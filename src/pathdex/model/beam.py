@@ -1,4 +1,4 @@
-"""Beam search over the layers: Algorithm 1, batched, on torch. The reference for every faster version."""
+"""Algorithm 1, batched beam search in torch: the reference for the compiled version."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathdex.model.structure import LayerNetwork
 def beam_search(
     structure: LayerNetwork, users: Tensor, beam_size: int, prefixes: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The `beam_size` most probable paths of each user that a beam finds, best first.
+    """The `beam_size` most probable paths that a beam finds for each user, best first.
 
-    Implements Algorithm 1 on cumulative log-probabilities; a beam of 1 is the greedy search, a beam of all K^D paths
-    is exhaustive. Returns nodes (batch, beam, layer) and log p(c | x) (batch, beam); the beam is narrower where there
-    are fewer paths.
+    Implements Algorithm 1 on cumulative log-probabilities. A beam of 1 is greedy search, a beam of all K^D paths is
+    exhaustive. Returns nodes (batch, beam, layer) and log p(c | x) (batch, beam); the beam is narrower if there are
+    fewer paths.
 
-    Differs from the paper: with `prefixes`, one tensor of sorted prefix codes per layer, the beam follows these alone,
-    so that it spends no width on paths without items. A user with fewer such paths than others gets -inf behind them.
+    Differs from the paper: with `prefixes`, one tensor of sorted prefix codes per layer, the beam follows only these
+    prefixes, so that it wastes no width on paths without items. Rows with fewer paths than others are padded with -inf.
     """
     batch = users.shape[0]
     state = structure.begin(users).unsqueeze(1)  # (batch, beam = 1, ...)
@@ -33,7 +33,10 @@ def beam_search(
         scores = total[..., None] + structure.logits(state, layer).log_softmax(dim=-1)  # (batch, beam, node)
         width = min(beam_size, scores[0].numel())
         if prefixes is not None:
-            scores, width = _only(prefixes[layer], scores, codes, structure.num_nodes), min(width, len(prefixes[layer]))
+            scores, width = (
+                _mask_others(prefixes[layer], scores, codes, structure.num_nodes),
+                min(width, len(prefixes[layer])),
+            )
         total, best = scores.flatten(1).topk(width, dim=1)
         parent, node = best // structure.num_nodes, best % structure.num_nodes  # (batch, beam)
         nodes = torch.cat([nodes[rows, parent], node[..., None]], dim=2)
@@ -43,8 +46,8 @@ def beam_search(
     return nodes, total
 
 
-def _only(prefixes: Tensor, scores: Tensor, codes: Tensor, num_nodes: int) -> Tensor:
-    """Scores (batch, beam, node) with -inf where the node does not lead to one of the prefixes."""
+def _mask_others(prefixes: Tensor, scores: Tensor, codes: Tensor, num_nodes: int) -> Tensor:
+    """Scores (batch, beam, node) with -inf for nodes that lead to none of the prefixes."""
     reached = codes[..., None] * num_nodes + torch.arange(num_nodes, device=codes.device)
-    place = torch.searchsorted(prefixes, reached).clamp_(max=len(prefixes) - 1)
-    return scores.masked_fill(prefixes[place] != reached, -torch.inf)
+    position = torch.searchsorted(prefixes, reached).clamp_(max=len(prefixes) - 1)
+    return scores.masked_fill(prefixes[position] != reached, -torch.inf)

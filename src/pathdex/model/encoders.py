@@ -1,7 +1,7 @@
-"""User encoders: a history of item vectors to one user vector per position.
+"""User encoders: map a history of item vectors to one user vector per position.
 
-Every encoder is causal: the state at position t has read the inputs up to t and nothing later, so one pass over a
-sequence gives a training sample at each position. A new encoder is one class here and one entry in `ENCODERS`.
+Every encoder is causal: the output at position t depends only on inputs up to t, so one pass over a sequence yields a
+training sample at each position. To add an encoder, add a class here and an entry in `ENCODERS`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import torch
 from torch import Tensor, nn
 
 LAST_START, MEAN_START = 0.5, 1.5
-"""Where the terms of the last item and of the mean start, times the identity."""
+"""Initial weights of the last item and of the mean, as multiples of the identity."""
 
 
 class GRUEncoder(nn.Module):
-    """The paper's encoder (Section 4), a GRU, beside the last item and the mean of the history.
+    """A GRU (Section 4) plus direct terms for the last item and the mean of the history.
 
-    Differs from the paper: x = P h_t + A e_t + B mean(e_1..e_t). On sparse catalogues the two direct terms carry what a
-    GRU alone needs many epochs to learn.
+    Differs from the paper: x = P h_t + A e_t + B mean(e_1..e_t). On sparse catalogues a GRU alone needs many epochs to
+    learn the two direct terms.
     """
 
     def __init__(self, dim: int, dropout: float) -> None:
@@ -39,7 +39,7 @@ class GRUEncoder(nn.Module):
 
 
 class PooledEncoder(nn.Module):
-    """The mean of the history and its last item through a small network, as in YouTube's product DNN."""
+    """A small network over the mean of the history and its last item, as in YouTube DNN."""
 
     def __init__(self, dim: int, dropout: float) -> None:
         super().__init__()
@@ -56,8 +56,11 @@ class PooledEncoder(nn.Module):
 
 
 class AttentionEncoder(nn.Module):
-    """Causal self-attention, two blocks. Distance enters as a linear bias per head, so no position table is learned and
-    a history may start anywhere in a user's sequence."""
+    """Two blocks of causal self-attention.
+
+    Distance enters as a linear bias per head. There is no position table, so a history may start anywhere in a
+    sequence.
+    """
 
     def __init__(self, dim: int, dropout: float, heads: int = 2, blocks: int = 2) -> None:
         super().__init__()
@@ -106,13 +109,13 @@ ENCODERS: dict[str, Callable[[int, float], nn.Module]] = {
 
 
 def running_mean(vectors: Tensor) -> Tensor:
-    """The mean of the inputs up to each position: (batch, time, dim) to the same shape."""
+    """Mean of the inputs up to each position: (batch, time, dim) -> (batch, time, dim)."""
     counts = torch.arange(1, vectors.shape[1] + 1, device=vectors.device, dtype=vectors.dtype)
     return vectors.cumsum(dim=1) / counts[:, None]
 
 
 def identity_linear(dim: int, factor: float = 1.0) -> nn.Linear:
-    """A layer that starts by multiplying with `factor`."""
+    """A linear layer initialized to `factor` times the identity."""
     layer = nn.Linear(dim, dim, bias=False)
     with torch.no_grad():
         layer.weight.copy_(factor * torch.eye(dim))

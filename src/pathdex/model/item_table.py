@@ -1,7 +1,7 @@
-"""The item table: one row of learned numbers per item, trained row by row.
+"""The item table: one row of weights per item, trained by rows.
 
-A step touches a few thousand of what may be millions of items. So the rows of a batch are gathered into a small dense
-tensor, autograd works on that, and Adam updates just those rows.
+A step touches a few thousand of possibly millions of items. The rows of a batch are gathered into a small dense tensor,
+autograd runs on that, and the optimizer updates only these rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class ItemTable:
-    """Rows of [input vector | output vector | bias]; with `shared`, input and output are one vector."""
+    """Rows of [input vector | output vector | bias]. With `shared`, input and output are the same vector."""
 
     def __init__(self, num_items: int, dim: int, *, shared: bool, generator: torch.Generator | None = None) -> None:
         self.dim, self.shared = dim, shared
@@ -20,11 +20,11 @@ class ItemTable:
         self.rows[:, -1] = 0.0
 
     def inputs(self, rows: Tensor) -> Tensor:
-        """The vectors by which a history is read."""
+        """Vectors that the encoder reads."""
         return rows[:, : self.dim]
 
     def outputs(self, rows: Tensor) -> Tensor:
-        """The vectors by which items are scored."""
+        """Vectors that score items."""
         return rows[:, -self.dim - 1 : -1]
 
     def bias(self, rows: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The losses as pure functions of tensors."""
+"""Losses as pure functions of tensors."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from torch.nn import functional
 
 
 def structure_loss(log_probabilities: Tensor) -> Tensor:
-    """-log sum_j p(c_j | x), averaged: the multi-path objective of Section 2.1 for (batch, path) log-probabilities."""
+    """Mean of -log sum_j p(c_j | x) for log-probabilities (batch, path): the multi-path objective of Section 2.1."""
     return -torch.logsumexp(log_probabilities, dim=1).mean()
 
 
 def softmax_loss(positive: Tensor, negative: Tensor) -> Tensor:
-    """-log p_softmax(y | x), averaged: Section 2.3.
+    """Mean of -log p_softmax(y | x): Section 2.3.
 
-    `positive` (batch,) holds the score of each user's own item, `negative` (batch, item) those of other items, from
-    `negative_scores`. With all other items it is the full softmax, with a sample the sampled softmax.
+    `positive` (batch,) are the scores of the targets, `negative` (batch, item) the scores of other items from
+    `negative_scores`: the full softmax if these are all other items, else the sampled softmax.
     """
     return (torch.logaddexp(positive, negative.logsumexp(dim=1)) - positive).mean()
 
 
 def logistic_loss(positive: Tensor, negative: Tensor) -> Tensor:
-    """Logistic regression of "this item was taken", averaged over users: the reranker of Section 5."""
+    """Mean logistic loss of "this item was taken": the reranker of Section 5."""
     return (functional.softplus(-positive) + functional.softplus(negative).sum(dim=1)).mean()
 
 
 def negative_scores(scores: Tensor, items: Tensor, targets: Tensor, log_inclusion: Tensor | None) -> Tensor:
-    """Turn the scores (batch, item) of sampled items into those of negatives.
+    """Scores (batch, item) of sampled items as scores of negatives.
 
-    A user's own item is no negative: its entry becomes -inf. `log_inclusion` (item,) is the log-probability that each
-    item got into the sample; subtracting it makes sums over the sample estimates of sums over the catalogue (log-q
-    correction). `items` is sorted and distinct.
+    The target's own entry becomes -inf. `log_inclusion` (item,) is the log-probability that an item is in the sample.
+    Subtracting it makes sums over the sample unbiased estimates of sums over the catalogue (log-q correction). `items`
+    must be sorted and distinct.
     """
     if log_inclusion is not None:
         scores = scores - log_inclusion

@@ -1,4 +1,4 @@
-"""All that is learned by gradient: item table, user encoder and, for Deep Retrieval, the structure model."""
+"""Everything that is trained by gradient: item table, encoder and, for Deep Retrieval, structure model."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ITEM_ROWS = "items"
 
 
 class Network(nn.Module):
-    """An item table and a user encoder for a catalogue of `num_items`; with `index`, a structure model as well.
+    """Item table and encoder for `num_items` items; with `index`, also a structure model.
 
-    `encoder` replaces the one that the configuration names.
+    `encoder` replaces the encoder named in the configuration.
     """
 
     def __init__(
@@ -55,21 +55,21 @@ class Network(nn.Module):
         return self.to(device)
 
     def encode(self, rows: Tensor, codes: Tensor) -> Tensor:
-        """User vectors (batch, time, dim) for codes (batch, time) into gathered item rows; code -1 is the start."""
+        """User vectors (batch, time, dim) for indices (batch, time) into gathered item rows; -1 is the start token."""
         inputs = torch.cat([self.items.inputs(rows), self.start[None]])
         codes = torch.where(codes < 0, len(rows), codes)
         return self.encoder(nn.functional.embedding(codes, inputs))  # type: ignore[no-any-return]
 
     @torch.no_grad()
     def user_vectors(self, histories: Ragged, batch: int = 512) -> Tensor:
-        """The vector of each history: (query, dim)."""
+        """User vectors of histories: (query, dim)."""
         self.eval()
         vectors = []
         for begin in range(0, len(histories), batch):
             rows = np.arange(begin, min(begin + batch, len(histories)))
             codes, last = pad_histories(histories.take(rows).last(self.history_length), self.history_length)
             used, local = np.unique(codes, return_inverse=True)
-            unseen = int(used[0] == -1)  # The start code sorts first.
+            unseen = int(used[0] == -1)  # The start token sorts first.
             table = self.items.rows[torch.from_numpy(used[unseen:]).to(self.device)]
             index = torch.from_numpy(local.reshape(codes.shape) - unseen).to(self.device)
             states = self.encode(table, index)
@@ -77,20 +77,21 @@ class Network(nn.Module):
         return torch.cat(vectors) if vectors else self.start.new_zeros(0, len(self.start))
 
     def export(self) -> dict[str, NDArray[np.float32]]:
-        """Every weight by name, as a bundle stores it."""
+        """All weights by name, including the item table, as stored in bundles."""
         weights = {name: value.detach().cpu().numpy() for name, value in self.state_dict().items()}
         return {**weights, ITEM_ROWS: self.items.rows.cpu().numpy()}
 
     def restore(self, weights: dict[str, NDArray[np.float32]]) -> None:
+        """Load what `export` returned."""
         tensors = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
         self.items.rows = tensors.pop(ITEM_ROWS).to(self.device)
         self.load_state_dict(tensors)
 
 
 def pad_histories(histories: Ragged, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Histories of at most `length` items as the encoder reads them: codes (batch, time) and the last position of each.
+    """Pad histories of at most `length` items: codes (batch, time) and the last position of each row.
 
-    A history shorter than `length` is a whole one, so the start code -1 goes before it; padding stands behind.
+    A history shorter than `length` is complete, so the start token -1 precedes it. Padding comes last.
     """
     lengths = histories.lengths
     start = (lengths < length).astype(np.int64)

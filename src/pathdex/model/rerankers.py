@@ -1,7 +1,7 @@
-"""Rerankers: what scores an item for a user, and the loss that trains it.
+"""Rerankers and their losses.
 
-Both score by an inner product and a bias, s(x, v) = x . y_v + b_v, so exhaustive search stays possible and exact. A new
-loss is one function in `losses` and one entry in `RERANKERS`.
+All rerankers score by s(x, v) = x . y_v + b_v, so exhaustive search stays exact. To add a loss, add a function in
+`losses` and an entry in `RERANKERS`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from torch import Tensor
 from pathdex.model.losses import logistic_loss, softmax_loss
 
 RERANKERS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"softmax": softmax_loss, "logistic": logistic_loss}
-"""Losses of (positive scores (batch,), negative scores (batch, item))."""
+"""Losses of positive scores (batch,) and negative scores (batch, item)."""
 
 
 def rerank_scores(users: Tensor, vectors: Tensor, bias: Tensor) -> Tensor:
-    """Every user's score for every item: (batch, dim), (item, dim), (item,) -> (batch, item)."""
+    """Scores of all items for all users: (batch, dim), (item, dim), (item,) -> (batch, item)."""
     return users @ vectors.T + bias

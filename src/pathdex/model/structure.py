@@ -1,8 +1,8 @@
 """The structure model p(c | x) = prod_d p(c_d | x, c_1..c_{d-1}): Eq. (1).
 
-A layer network has three verbs: `begin` a state from user vectors, read the `logits` of a layer off the state, and
-`advance` the state by the node chosen in that layer. Path probabilities and the beam need nothing else, so a new layer
-network is one class here and one entry in `STRUCTURES`.
+A layer network has three methods: `begin` makes a state from user vectors, `logits` reads the scores of a layer off the
+state, and `advance` updates the state by the node chosen in that layer. To add a layer network, add a class here and an
+entry in `STRUCTURES`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 
 class LayerNetwork(Protocol):
-    """What path probabilities and the beam need of a structure model."""
+    """Interface of structure models for path probabilities and beam search."""
 
     num_nodes: int
     depth: int
@@ -26,21 +26,23 @@ class LayerNetwork(Protocol):
         """The state before the first layer: (batch, dim) -> (batch, ...)."""
 
     def logits(self, state: Tensor, layer: int) -> Tensor:
-        """The scores of a layer's nodes: (..., node)."""
+        """Scores of a layer's nodes: (..., node)."""
 
     def advance(self, state: Tensor, layer: int, nodes: Tensor) -> Tensor:
         """The state after choosing `nodes` in `layer`."""
 
     def follow(self, users: Tensor, paths: Tensor) -> Iterator[Tensor]:
-        """The logits of each layer along users' (batch, dim) paths (batch, path, layer): (batch, node) for the first
-        layer, where all paths of a user agree, then (batch, path, node)."""
+        """Logits of each layer along the paths (batch, path, layer) of users (batch, dim).
+
+        (batch, node) for the first layer, which is the same for all paths of a user, then (batch, path, node).
+        """
 
 
 class MLPStructure(nn.Module):
     """One MLP with a K-class softmax per layer, over the user vector and the embeddings of all previous nodes.
 
-    The first linear map of a concatenation is a sum of linear maps, W [x; e(c1); ..] = W_x x + W_1 e(c1) + .., so the
-    state holds these sums for the layers still to come, and a node adds one row of a table to them.
+    A linear map of a concatenation is a sum of linear maps, W [x; e(c1); ..] = W_x x + W_1 e(c1) + .., so the state
+    holds these sums for the remaining layers, and choosing a node adds one row of a table.
     """
 
     def __init__(self, dim: int, num_nodes: int, depth: int, hidden: int, node_dim: int) -> None:
@@ -63,7 +65,7 @@ class MLPStructure(nn.Module):
         return state[..., 1:, :] + self.node_table(layer)[nodes]  # (..., later layer, hidden)
 
     def follow(self, users: Tensor, paths: Tensor) -> Iterator[Tensor]:
-        # As `begin` and `advance` would, but layer by layer: gradients through slices of one state cost as much again.
+        # Like `begin` and `advance`, but layer by layer: gradients through slices of one state would double the cost.
         sums = self.begin(users).unbind(dim=-2)  # each (batch, hidden)
         tables = [self.node_table(layer).unbind(dim=1) for layer in range(self.depth - 1)]  # each (node, hidden)
         yield self.outputs[0](torch.relu(sums[0]))
@@ -75,12 +77,12 @@ class MLPStructure(nn.Module):
             yield self.outputs[layer](hidden.relu_())
 
     def node_table(self, layer: int) -> Tensor:
-        """(node, later layer, hidden): what choosing a node of this layer adds to the layers after it."""
+        """(node, later layer, hidden): what a node of this layer adds to later layers."""
         return self.inputs[layer](self.nodes[layer]).unflatten(-1, (-1, self.hidden))  # type: ignore[no-any-return]
 
     @torch.no_grad()
     def layer_arrays(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """For compiled code: node tables (layer, node, later layer, hidden), outputs (layer, node, hidden) and bias."""
+        """Weights for compiled code: nodes (layer, node, later layer, hidden), outputs (layer, node, hidden), bias."""
         nodes = np.zeros((self.depth, self.num_nodes, self.depth, self.hidden), np.float32)
         for layer in range(self.depth - 1):
             nodes[layer, :, layer + 1 :] = self.node_table(layer).cpu().numpy()
@@ -90,10 +92,7 @@ class MLPStructure(nn.Module):
 
 
 class RecurrentStructure(nn.Module):
-    """A GRU cell carries the user and the path so far; each layer reads a softmax off its state.
-
-    The alternative that the paper's footnote names.
-    """
+    """A GRU cell over the path with one softmax per layer: the alternative in the paper's footnote."""
 
     def __init__(self, dim: int, num_nodes: int, depth: int, hidden: int, node_dim: int) -> None:
         super().__init__()
@@ -131,7 +130,7 @@ STRUCTURES: dict[str, Callable[[int, int, int, int, int], MLPStructure | Recurre
 
 
 def path_log_probabilities(structure: LayerNetwork, users: Tensor, paths: Tensor) -> Tensor:
-    """log p(c | x) of each user's paths: users (batch, dim), paths (batch, path, layer) -> (batch, path)."""
+    """log p(c | x), Eq. (1): users (batch, dim), paths (batch, path, layer) -> (batch, path)."""
     layers = structure.follow(users, paths)
     total = next(layers).log_softmax(dim=-1).gather(1, paths[..., 0])  # (batch, path)
     for layer, logits in enumerate(layers, start=1):

@@ -1,7 +1,7 @@
-"""The contract of every recommender: Deep Retrieval and all baselines inherit it.
+"""The contract of Deep Retrieval and all baselines.
 
 An estimator implements `get_params`, `fit`, `rank` (codes in, codes out), and `get_state` / `set_state` for bundles.
-The methods that users call, with external ids, are written once here.
+The public methods, which use external ids, are implemented once here.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ History: TypeAlias = Sequence[Id]
 
 
 class ScoredItem(NamedTuple):
-    """One recommended item. Scores order the items of one answer; they compare across answers only where the estimator
-    says so."""
+    """A recommended item. Scores order the items of one answer and are not comparable across answers, unless the
+    estimator says so."""
 
     id: Id
     score: float
@@ -43,22 +43,22 @@ class ScoredItem(NamedTuple):
 
 @dataclass(frozen=True)
 class Query:
-    """A history and what may be recommended to it, in ids; for batches whose queries differ in their filters."""
+    """A history and its filters, in ids. Use it for batches whose queries have different filters."""
 
     history: History
     exclude_seen: bool = True
-    """Leave out the history's own items."""
+    """Exclude the items of the history."""
     deny: Iterable[Id] = ()
-    """Further items to leave out."""
+    """Items to exclude."""
     allow: Iterable[Id] | None = None
-    """The only items to recommend; None: all."""
+    """The only items to recommend; None for all."""
     where: Mapping[str, Any] | None = None
-    """Conditions on the columns of the attached catalogue table, which all must hold."""
+    """Conditions on columns of the attached catalogue table; all must match."""
 
 
 @dataclass(frozen=True)
 class EstimatorState:
-    """A fitted estimator as a bundle stores it."""
+    """A fitted estimator as stored in a bundle."""
 
     settings: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class EstimatorState:
 
 
 class Recommender(ABC):
-    """Fit on interactions, then recommend for any history, whether its user was in the training data or not.
+    """Fits on interactions and recommends for any history, including those of new users.
 
     Hyper-parameters and run options are keywords of the constructor.
     """
@@ -74,11 +74,11 @@ class Recommender(ABC):
     name: ClassVar[str]
     """The estimator's name in tables, JSON and bundles."""
     query_options: ClassVar[tuple[str, ...]] = ()
-    """Options that `recommend` and `rank` take besides filters, such as `beam`."""
+    """Options of `recommend` and `rank` besides filters, such as `beam`."""
     run_options: ClassVar[tuple[str, ...]] = ()
-    """Which of `seed`, `device` and `threads` the constructor takes."""
+    """Which of `seed`, `device` and `threads` the constructor accepts."""
     history_length: int | None = None
-    """How many of the latest items a query uses; None: all."""
+    """Number of latest items that a query uses; None for all."""
     options: RunOptions = RunOptions()
     _items: Vocabulary | None = None
     _attributes: AlignedAttributes | None = None
@@ -86,7 +86,7 @@ class Recommender(ABC):
 
     @abstractmethod
     def get_params(self) -> dict[str, Any]:
-        """The hyper-parameters by name, as `from_params` takes them."""
+        """The hyper-parameters by name, as accepted by `from_params`."""
 
     @classmethod
     def from_params(
@@ -97,7 +97,7 @@ class Recommender(ABC):
         device: str = "cpu",
         threads: int | None = None,
     ) -> Self:
-        """An unfitted estimator. Run options that it does not have are ignored, so callers can pass all of them."""
+        """An unfitted estimator. Ignores run options that the estimator does not have, so callers can pass all."""
         given = {"seed": seed, "device": device, "threads": threads}
         try:
             return cls(**{name: given[name] for name in cls.run_options}, **(params or {}))
@@ -113,35 +113,35 @@ class Recommender(ABC):
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The training log: one record per epoch or EM round; empty for estimators without epochs."""
+        """The training log: one record per epoch; empty for estimators without epochs."""
         return list(self._records)
 
     @abstractmethod
     def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
-        """Learn from every user's sequence.
+        """Fit on the sequences of all users; returns the estimator.
 
-        `callbacks` follow the training. By default a progress bar is shown if standard error is a terminal; pass an
-        empty list for none.
+        `callbacks` observe the training. The default is a progress bar if standard error is a terminal; pass an empty
+        list for none.
         """
 
     @abstractmethod
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        """The best `min(n, eligible)` items for each history, in codes. Every other query method calls this one."""
+        """The best `min(n, eligible)` items for each history, in codes. All other query methods call this one."""
 
     @abstractmethod
     def get_state(self) -> EstimatorState:
-        """What was learned, for a bundle; raises `NotFittedError` before `fit`."""
+        """The learned state for a bundle; raises `NotFittedError` before `fit`."""
 
     @abstractmethod
     def set_state(self, state: EstimatorState) -> None:
-        """Restore what `get_state` returned. `items` is set before this is called; `__init__` is not."""
+        """Restore what `get_state` returned. `items` is already set, and `__init__` has not run."""
 
     def set_threads(self, threads: int | None) -> None:
-        """Answer batches with this many threads; None: all cores."""
+        """Set the number of threads for batches; None for all cores."""
         self.options = replace(self.options, threads=threads)
 
     def warmup(self) -> Self:
-        """Compile or load what queries need, so that the first one is as fast as the next."""
+        """Compile or load what queries need, so that the first query is fast; returns the estimator."""
         self.recommend(self.items.ids([0]), 1, exclude_seen=False)
         return self
 
@@ -158,10 +158,10 @@ class Recommender(ABC):
     ) -> list[Any]:
         """The best `min(n, eligible)` items for a history of item ids, best first, as `ScoredItem`s.
 
-        Many histories give one list per history. Ids that the catalogue does not hold are left out with a warning; a
-        history of unknown ids only is an error; an empty history asks for what suits a user nothing is known of.
-        `exclude_seen` leaves out the history's own items, `deny` further ones; `allow` limits the answer to its items,
-        `where` to items whose attributes fit, as in `where={"category": ["a", "b"]}` (see `attach`).
+        Several histories give one list per history. Unknown ids are ignored with a warning; a history of only unknown
+        ids is an error; an empty history is a new user. `exclude_seen` excludes the items of the history, `deny`
+        excludes further items, `allow` restricts the answer to its items, and `where` to items with matching
+        attributes, as in `where={"category": ["a", "b"]}` (see `attach`).
         """
         many = _is_many(history)
         found = self.recommend_batch(
@@ -186,10 +186,9 @@ class Recommender(ABC):
         where: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[list[ScoredItem]]:
-        """`recommend` for many histories; row by row the same answers. A `Query` in place of a history brings its own
-        filters."""
+        """`recommend` for many histories, with the same answers. A `Query` instead of a history has its own filters."""
         check_n(n)
-        # An iterator could be read only once.
+        # Iterators can be read only once.
         deny, allow = list(deny), None if allow is None else list(allow)
         queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
         known = self.encode_histories([query.history for query in queries])
@@ -197,21 +196,21 @@ class Recommender(ABC):
         return [self._answer(items, scores) for items, scores in zip(ranking.items, ranking.scores, strict=True)]
 
     def _answer(self, items: Codes, scores: NDArray[np.float32]) -> list[ScoredItem]:
-        """One query's ranking in ids."""
+        """The ranking of one query, in ids."""
         found = items != UNKNOWN
         return list(map(ScoredItem, self.items.ids(items[found]), scores[found].tolist()))
 
     def attach(self, attributes: Attributes | None) -> Self:
-        """Use a catalogue table for `where`; None takes it away. It is not learned, so bundles do not hold it."""
+        """Use a catalogue table for `where`; None removes it. The table is not saved in bundles."""
         self._attributes = None if attributes is None else attributes.align(self.items)
         return self
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
-        """The items most like one item: by default, what is recommended to a user who has seen only that item."""
+        """Items similar to an item: by default, recommendations for a history of only that item."""
         return self.recommend([item], n)
 
     def encode_histories(self, histories: Sequence[History]) -> Ragged:
-        """External ids to codes, leaving out unknown ids with one warning."""
+        """Ids to codes; ignores unknown ids with one warning."""
         rows, missing = [], 0
         for number, history in enumerate(histories):
             if isinstance(history, str | bytes):
@@ -232,7 +231,7 @@ class Recommender(ABC):
         return Ragged.from_rows(rows)
 
     def _filters(self, queries: Sequence[Query], histories: Ragged) -> Filters:
-        """The queries' filters in codes. Queries that share a list share its codes."""
+        """Filters of queries in codes. Queries that share a list share its codes."""
         codes: dict[int, Codes] = {}
         none = np.empty(0, np.int64)
 
@@ -273,12 +272,12 @@ class Recommender(ABC):
         return self._attributes.mask(where)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write a self-contained bundle: a folder that `pathdex.load` opens without the training data."""
+        """Write a bundle, a folder that `pathdex.load` opens without the training data; returns its path."""
         return write_bundle(Path(path), self.to_bundle(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Open a bundle that `save` of the same class wrote."""
+        """Open a bundle written by `save` of the same class."""
         return cls.from_bundle(read_bundle(Path(path), estimator=cls.name))
 
     def to_bundle(self) -> Bundle:
@@ -289,7 +288,7 @@ class Recommender(ABC):
 
     @classmethod
     def from_bundle(cls, bundle: Bundle) -> Self:
-        """The estimator that `to_bundle` described."""
+        """The estimator in a bundle from `to_bundle`."""
         arrays = dict(bundle.arrays)
         names = [name for name in arrays if name.startswith("items.")]
         estimator = cls.__new__(cls)
@@ -301,7 +300,7 @@ class Recommender(ABC):
         return estimator
 
     def _check_options(self, options: Mapping[str, Any]) -> None:
-        """Raise for query options that this estimator does not have."""
+        """Raise `QueryError` for options that are not in `query_options`."""
         for name, value in options.items():
             if name not in self.query_options:
                 rule = f"{self.name} takes no such option{did_you_mean(name, self.query_options)}"
@@ -313,12 +312,12 @@ def _is_many(history: Sequence[Any]) -> bool:
 
 
 def check_n(n: Any) -> None:
-    """Raise unless n is a number of items that can be asked for."""
+    """Raise `QueryError` unless n is a valid number of items."""
     check_positive("n", n, "ask for one item or more")
 
 
 def check_positive(argument: str, value: Any, remedy: str) -> int:
-    """The value as an integer; a `QueryError` unless it is a whole number of at least 1."""
+    """The value as an integer; raises `QueryError` unless it is a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise QueryError("must be a whole number of at least 1", argument=argument, value=value, remedy=remedy)
     return int(value)

@@ -1,4 +1,4 @@
-"""Recommendations for all users of a file: histories in, ranked items out, a batch at a time."""
+"""Batch recommendation: write the recommendations of all users to a file."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ BATCH = 1024
 
 @dataclass(frozen=True)
 class BatchSummary:
-    """What a batch came to."""
+    """Counts of a batch recommendation."""
 
     users: int
-    """Users who got an answer."""
+    """Users with an answer."""
     skipped: int
-    """Users without any item that the model knows."""
+    """Users without any known item."""
     unknown_items: int
-    """Items of histories that the model does not know and that were left out."""
+    """Unknown history items, which were ignored."""
     rows: int
     """Recommendations written."""
 
@@ -51,10 +51,10 @@ def recommend_file(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> BatchSummary:
-    """Write the best `n` items of every user in `data` to a Parquet, CSV or JSON lines file, all of it or nothing.
+    """Write the best `n` items of every user in `data` to a Parquet, CSV or JSON lines file, atomically.
 
-    Columns: `user`, `rank` (from 1), `item`, `score`. `options` are those of the model's `rank`. Users whose items are
-    all unknown to the model are left out and counted. `progress(done, total)` hears of answered users.
+    Columns: `user`, `rank` (from 1), `item`, `score`. `options` are passed to the model's `rank`. Users without any
+    known item are skipped and counted. `progress(done, total)` is called with the number of users after each batch.
     """
     target = Path(target)
     writer = check_target(target, overwrite=overwrite)
@@ -65,15 +65,15 @@ def recommend_file(
         nonlocal rows
         for begin in range(0, len(users), BATCH):
             chosen = np.arange(begin, min(begin + BATCH, len(users)))
-            asked = [model.items.ids(row) for row in histories.take(chosen)]
-            answers = model.recommend_batch(asked, n, exclude_seen=exclude_seen, deny=deny, allow=allow, **options)
+            queries = [model.items.ids(row) for row in histories.take(chosen)]
+            answers = model.recommend_batch(queries, n, exclude_seen=exclude_seen, deny=deny, allow=allow, **options)
             frame = _frame(users.take(chosen), answers, model.items)
             rows += frame.height
             yield frame
             if progress is not None:
                 progress(int(chosen[-1]) + 1, len(users))
 
-    # The first frame is empty, so that an answer without rows has columns.
+    # The first frame is empty, so that a file without rows still has columns.
     header = _frame(users.take(np.arange(0)), [], model.items)
     with atomic_write(target) as stream:
         writer(stream, itertools.chain([header], frames()))
@@ -81,9 +81,9 @@ def recommend_file(
 
 
 def known_histories(model: Recommender, data: Interactions) -> tuple[Ragged, Vocabulary, int]:
-    """The histories in the model's codes, their users, and how many items were unknown.
+    """Histories in the model's codes, their users, and the number of unknown items.
 
-    Users without any known item are left out.
+    Skips users without any known item.
     """
     codes = model.items.codes(data.items.ids(range(data.num_items)))[data.sequences.values].astype(np.int32)
     known = codes != UNKNOWN
@@ -95,7 +95,7 @@ def known_histories(model: Recommender, data: Interactions) -> tuple[Ragged, Voc
 
 
 def check_target(target: Path, *, overwrite: bool) -> Writer:
-    """How the file is written, by its ending; an existing file is an error unless it is to be replaced."""
+    """The writer for the file's extension; raises `StorageError` if the file exists, unless `overwrite` is set."""
     if target.suffix not in WRITERS:
         raise QueryError(f"{target}: the ending {target.suffix!r} is not known; write to {', '.join(WRITERS)}")
     if target.is_dir():

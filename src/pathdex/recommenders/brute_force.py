@@ -1,4 +1,4 @@
-"""Exhaustive search with a trained model's vectors: the accuracy that an index can at most keep."""
+"""Exhaustive search with the vectors of a trained model: the ceiling of an index over these vectors."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class BruteForce(Recommender):
     """Scores every item by x . y_v + b_v.
 
-    `BruteForce(model)` uses the vectors of a fitted model. `BruteForce().fit(data)` trains Deep Retrieval's encoder
-    without EM rounds and takes its keywords. A saved brute force holds the whole model.
+    `BruteForce(model)` searches the vectors of a fitted model. `BruteForce(**parameters).fit(data)` trains Deep
+    Retrieval's encoder without EM rounds; the keywords are those of `DeepRetrieval`. A bundle holds the whole model.
     """
 
     name = "brute-force"
@@ -50,7 +50,7 @@ class BruteForce(Recommender):
         return {name: value for name, value in self.parameters.items() if name not in self.run_options}
 
     def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
-        # Deep Retrieval imports torch, which users of the other baselines need not wait for.
+        # Imported here, since Deep Retrieval imports torch.
         from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
         model = DeepRetrieval(**{"rounds": 0, "final_epochs": 0, **self.parameters})
@@ -63,12 +63,12 @@ class BruteForce(Recommender):
         return rank_exhaustively(model.user_vectors(histories), model.item_vectors, model.item_bias, n, filters)
 
     def rank_candidates(self, histories: Ragged, candidates: Ragged, n: int) -> Ranking:
-        """The best n of each query's own candidates by the exhaustive score: what an index alone can lose."""
+        """The best n of each query's candidates by the exhaustive score, which measures the loss of an index."""
         users = self.model.user_vectors(histories)
         vectors, bias = self.model.item_vectors, self.model.item_bias
         scores = [vectors[found] @ user + bias[found] for user, found in zip(users, candidates, strict=True)]
-        together = np.concatenate([np.empty(0, np.float32), *scores])
-        return top_n_of(candidates, together, len(self.items), n)
+        flat = np.concatenate([np.empty(0, np.float32), *scores])
+        return top_n_of(candidates, flat, len(self.items), n)
 
     def set_threads(self, threads: int | None) -> None:
         super().set_threads(threads)
@@ -86,7 +86,7 @@ class BruteForce(Recommender):
     def set_state(self, state: EstimatorState) -> None:
         settings = state.settings
         if "model" not in settings:
-            # Written before other models than Deep Retrieval could be saved.
+            # Bundles of earlier versions hold Deep Retrieval only.
             settings = {"model": "deep-retrieval", "settings": settings}
         vocabulary = {f"items.{key}": array for key, array in self.items.arrays().items()}
         bundle = Bundle(settings["model"], settings["settings"], {**state.arrays, **vocabulary}, state.weights)

@@ -1,7 +1,7 @@
-"""What only some recommenders can do. Callers test for a capability, never for a class:
+"""Optional capabilities of recommenders. Callers test for a capability, never for a concrete class:
 
-isinstance(model, HasIndex)             # does it have one?
-require(model, HasIndex)                # or raise a QueryError
+isinstance(model, HasIndex)             # whether the model has an index
+require(model, HasIndex)                # the model, or a QueryError
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ T = TypeVar("T", bound=Recommender)
 
 
 class HasVectors(Recommender):
-    """Scores are inner products, x . y_v + b_v, so exhaustive search over all items is possible."""
+    """Scores by inner products, x . y_v + b_v, so exhaustive search is possible."""
 
     lacking: ClassVar[str] = "has no vectors"
 
     @property
     @abstractmethod
     def item_vectors(self) -> NDArray[np.float32]:
-        """y_v: (item, dim)."""
+        """Item vectors y_v: (item, dim)."""
 
     @property
     @abstractmethod
     def item_bias(self) -> NDArray[np.float32]:
-        """b_v: (item,)."""
+        """Item biases b_v: (item,)."""
 
     @abstractmethod
     def user_vectors(self, histories: Ragged) -> NDArray[np.float32]:
-        """x: (query, dim)."""
+        """User vectors x: (query, dim)."""
 
 
 class HasIndex(Recommender):
-    """Items live on the paths of an index."""
+    """Has an index that assigns items to paths."""
 
     lacking: ClassVar[str] = "has no paths"
 
     @property
     @abstractmethod
     def num_nodes(self) -> int:
-        """K, the nodes of each layer."""
+        """K, nodes per layer."""
 
     @abstractmethod
     def health(self) -> IndexHealth:
-        """How well items are spread over the paths."""
+        """How evenly items are spread over paths and nodes."""
 
     @abstractmethod
     def item_paths(self, item: Id) -> list[tuple[int, ...]]:
-        """The J paths of an item, each as its nodes."""
+        """The J paths of an item, as nodes."""
 
     @abstractmethod
     def path_items(self, path: Sequence[int]) -> list[Id]:
-        """The items on a path, given as its nodes; empty if the path is not in use."""
+        """The items on a path, given as nodes; empty if the path is not in use."""
 
     @abstractmethod
     def candidate_items(
@@ -74,23 +74,23 @@ class HasIndex(Recommender):
 
 
 class CanExplain(Recommender):
-    """Says why an item was recommended, and why another was not."""
+    """Explains why an item was or was not recommended."""
 
     lacking: ClassVar[str] = "cannot explain its answers"
 
     @abstractmethod
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
-        """Which of an item's paths a beam finds for a history, how likely each is, and how the item scores."""
+        """Which paths of an item a beam finds for a history, their probabilities, and the item's score."""
 
     @abstractmethod
     def why_not(
         self, history: History, item: Id, *, n: int = 10, beam: int | None = None, exclude_seen: bool = True
     ) -> WhyNot:
-        """What keeps an item out of `recommend(history, n)`."""
+        """Why an item is not in `recommend(history, n)`."""
 
 
 def require(model: Recommender, capability: Callable[..., T]) -> T:
-    """The model, if it has the capability; a `QueryError` if not."""
+    """The model if it has the capability; raises `QueryError` if not."""
     kind: Any = capability  # mypy refuses abstract classes as type[T].
     if not isinstance(model, kind):
         raise QueryError(f"a {model.name} model {kind.lacking}", remedy="use a deep-retrieval model")

@@ -1,6 +1,6 @@
-"""Deep Retrieval as an estimator: the facade over training, index and retrieval.
+"""The Deep Retrieval estimator: the facade over training, index and retrieval.
 
-Torch is imported where a model is trained, so a model that is only asked needs none of it.
+Only training imports torch; queries do not.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 CORES = os.cpu_count() or 1
 QUERIES_PER_THREAD = 8
-"""Batches smaller than two such shares are not worth a thread."""
+"""Minimum number of queries per thread."""
 
 
 class DeepRetrieval(HasVectors, HasIndex, CanExplain):
-    """Learn a K x D path index and retrieve by beam search.
+    """Learns a K x D path index and retrieves by beam search.
 
-    Every hyper-parameter of `pathdex.config.Config` is a keyword: `DeepRetrieval(path_size=10, epochs=20)`. A `Config`
-    can be passed instead; keywords override it. `seed`, `device` and `threads` are run options.
+    Every field of `pathdex.config.Config` is a keyword: `DeepRetrieval(path_size=10, epochs=20)`. Keywords override a
+    `config`. `seed`, `device` and `threads` are run options.
     """
 
     name = "deep-retrieval"
@@ -79,11 +79,11 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         resume: bool = False,
         encoder_of: DeepRetrieval | None = None,
     ) -> Self:
-        """Learn the network and the paths of all items.
+        """Train the network and the paths of all items; returns the estimator.
 
-        With `checkpoint`, the training state is kept in that file; `resume=True` continues from it to the result that
-        an uninterrupted training would have had. `encoder_of` is a model of the same catalogue whose encoder and item
-        vectors are used as they are; only the paths and the structure model are model_state.
+        `checkpoint` is a file for the training state; `resume=True` continues from it and gives the result of an
+        uninterrupted training. `encoder_of` is a model of the same catalogue whose encoder and item vectors are reused;
+        only the structure model and the paths are then trained.
         """
         from pathdex.training.trainer import Trainer
 
@@ -117,26 +117,26 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         self.__dict__.pop("network", None)
 
     def without_neighbours(self) -> DeepRetrieval:
-        """The same model with its index alone; arrays are shared."""
+        """A copy that uses only the index, without neighbours. Arrays are shared."""
         config = self.config.replace(neighbours=0)
-        alone = DeepRetrieval(config)
-        alone.options, alone._items = self.options, self.items
-        alone._adopt(dataclasses.replace(self.model_state, config=config, neighbours=None))
-        return alone
+        model = DeepRetrieval(config)
+        model.options, model._items = self.options, self.items
+        model._adopt(dataclasses.replace(self.model_state, config=config, neighbours=None))
+        return model
 
     @property
     def postings(self) -> Postings:
-        """Path -> items."""
+        """Maps paths to items."""
         return self.model_state.postings
 
     @cached_property
     def retriever(self) -> Retriever:
-        """The compiled retriever, which works on codes."""
+        """The compiled query engine, in codes."""
         return self.model_state.retriever()
 
     @cached_property
     def network(self) -> Network:
-        """The learned network as a torch module."""
+        """The trained network as a torch module."""
         return self.model_state.network()
 
     @property
@@ -145,11 +145,11 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         return self.model_state.config.num_nodes
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        """The best `min(n, eligible)` items of each history's candidates.
+        """The best `min(n, eligible)` candidates of each history.
 
-        Options: `beam`, the paths to follow, or `candidates`, the most items to score per query. The score is the
-        reranker's, s(x, v) = x . y_v + b_v, plus `path_weight` times the log of the summed path probability, and with
-        `neighbours` plus `neighbour_weight` times the log of the similarity to the history's items.
+        Options: `beam`, the number of paths to follow; `candidates`, the maximum number of items to score per query.
+        The score is s(x, v) = x . y_v + b_v, plus `path_weight` times the log of the summed path probability and, with
+        `neighbours`, plus `neighbour_weight` times the log of the similarity to the history's items.
         """
         width = self._width(n, options)
         items = np.full((len(histories), n), UNKNOWN, np.int64)
@@ -169,7 +169,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
     def candidate_items(
         self, histories: Ragged, filters: Filters = NO_FILTERS, *, n: int = 1, **options: Any
     ) -> Ragged:
-        """The items that `rank` would score for each history, with the same options."""
+        """The items that `rank` scores for each history, with the same options."""
         width = self._width(n, options)
         states = (self.retriever.read(history) for history in histories)
         return Ragged.from_rows(
@@ -178,7 +178,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         )
 
     def _width(self, n: int, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The beam to search with, and the candidate budget if there is one."""
+        """The beam size and the candidate budget, if any, from the query options."""
         self._check_options(options)
         beam, candidates = options.get("beam"), options.get("candidates")
         if beam is not None:
@@ -198,8 +198,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         return {"beam": beam, "candidates": candidates}
 
     def _in_threads(self, answer: Callable[[int], None], count: int) -> None:
-        """Call `answer` for 0..count-1, on several threads where that pays: compiled code does not hold the
-        interpreter."""
+        """Call `answer` for 0..count-1, on several threads for large batches: compiled code releases the GIL."""
         threads = min(self.options.threads or CORES, count // QUERIES_PER_THREAD)
         if threads < 2:
             for query in range(count):
@@ -214,7 +213,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
             list(pool.map(answer_share, range(threads)))
 
     def user_vectors(self, histories: Ragged) -> NDArray[np.float32]:
-        """The encoder's vector of each history: (query, dim)."""
+        """User vectors of histories: (query, dim)."""
         vectors = np.empty((len(histories), self.config.embedding_dim), np.float32)
 
         def encode(query: int) -> None:
@@ -224,11 +223,11 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         return vectors
 
     def state(self, history: History = ()) -> UserState:
-        """A history that has been read, for `advance` and `recommend_next`."""
+        """An encoded history, for `advance` and `recommend_next`."""
         return self.retriever.read(self.encode_histories([history])[0])
 
     def advance(self, state: UserState, item: Id) -> UserState:
-        """The state after one more item, without reading the history again. The old state stays as it was."""
+        """The state after one more item, without encoding the history again. The old state stays valid."""
         return self.retriever.advance(state, self._code(item))
 
     def recommend_next(
@@ -242,7 +241,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         where: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[ScoredItem]:
-        """`recommend` for a history that has been read already."""
+        """`recommend` for an encoded history."""
         check_n(n)
         query = Query((), exclude_seen, deny, allow, where)
         filters = self._filters([query], Ragged.from_rows([state.history]))
@@ -251,32 +250,31 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         return self._answer(items, scores)
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
-        """The items most like one item: those on its paths, and on paths that begin alike until there are enough, by
-        the cosine of their vectors."""
+        """Items on the paths of an item, or on paths with a common prefix if too few, by cosine similarity."""
         check_n(n)
         items, scores = similar_items(self.retriever, self._code(item), n)
         return self._answer(items, scores)
 
     @property
     def item_vectors(self) -> NDArray[np.float32]:
-        """The reranker's item vectors (item, dim)."""
+        """Item vectors of the reranker: (item, dim)."""
         return self.model_state.rows[:, -self.config.embedding_dim - 1 : -1]
 
     @property
     def item_bias(self) -> NDArray[np.float32]:
-        """The reranker's item biases (item,)."""
+        """Item biases of the reranker: (item,)."""
         return self.model_state.rows[:, -1]
 
     def item_paths(self, item: Id) -> list[tuple[int, ...]]:
-        """The J paths that an item lives on, each as its nodes."""
+        """The J paths of an item, as nodes."""
         nodes = decode_paths(self.model_state.paths[self._code(item)], self.num_nodes, self.config.depth)
         return [tuple(path) for path in nodes.tolist()]
 
     def path_items(self, path: Sequence[int]) -> list[Id]:
-        """The items on a path, given as its nodes, in the order of the catalogue; none where no item lives there."""
+        """The items on a path, given as nodes, in catalogue order; empty if the path is not in use."""
         nodes = np.asarray(path)
-        right = nodes.shape == (self.config.depth,) and nodes.dtype.kind in "iu"
-        if not right or ((nodes < 0) | (nodes >= self.num_nodes)).any():
+        valid = nodes.shape == (self.config.depth,) and nodes.dtype.kind in "iu"
+        if not valid or ((nodes < 0) | (nodes >= self.num_nodes)).any():
             raise QueryError(
                 f"must have {self.config.depth} nodes between 0 and {self.num_nodes - 1}",
                 argument="path",
@@ -286,7 +284,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         return self.items.ids(self.postings.items_on(int(encode_paths(nodes, self.num_nodes))))
 
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
-        """Which of an item's paths a beam finds for a history, how likely each is, and how the item scores."""
+        """Which paths of an item a beam finds for a history, their probabilities, and the item's score."""
         return explain(
             self.retriever, self.state(history), item, self._code(item), beam=self._width(1, {"beam": beam})["beam"]
         )
@@ -294,8 +292,10 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
     def why_not(
         self, history: History, item: Id, *, n: int = 10, beam: int | None = None, exclude_seen: bool = True
     ) -> WhyNot:
-        """What keeps an item out of `recommend(history, n)`: the layer that dropped it and the beam that would have
-        found it, or the score that it fell short of."""
+        """Why an item is not in `recommend(history, n)`.
+
+        The layer that lost it and a beam size that finds it, or the score that it lacks.
+        """
         check_n(n)
         return why_not(
             self.retriever,
@@ -308,7 +308,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         )
 
     def warmup(self) -> Self:
-        """Compile what a query needs, or load it from the cache, so that the first query does not wait for it."""
+        """Compile or load what queries need, so that the first query is fast; returns the estimator."""
         history = self.items.ids([0])
         self.recommend(history, 1)
         state = self.advance(self.state(history), history[0])
@@ -330,7 +330,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         return code
 
     def health(self) -> IndexHealth:
-        """How well the items are spread over the paths."""
+        """How evenly items are spread over paths and nodes."""
         return health(self.model_state.paths, self.num_nodes, self.config.depth)
 
     def get_state(self) -> EstimatorState:

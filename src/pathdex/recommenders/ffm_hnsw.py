@@ -1,12 +1,12 @@
-"""Field-aware factorisation machine and HNSW: the production baseline of the paper's Section 5.
+"""Field-aware factorization machine and HNSW: the production baseline of the paper's Section 5.
 
-An FFM (Juan et al. 2016) gives every feature one vector per field that it can meet, and scores a pair of features by
-the inner product of the vectors that they hold for each other's field. For a user's features against an item this is
+An FFM (Juan et al. 2016) has one vector per feature and opposite field, and scores a pair of features by the inner
+product of their vectors for each other's field. For the features of a user and an item this is
 
     s(u, v) = sum_f < mean_{i in f} p_{i,f} , q_{v,f} > + b_v        over the user's fields f
 
-which is one inner product of a user vector and an item vector, each a concatenation over the fields. So items can be
-retrieved by a graph for maximum inner products, HNSW (Malkov and Yashunin 2018).
+which is one inner product of a user vector and an item vector, each concatenated over the fields. So an HNSW graph
+(Malkov and Yashunin 2018) can retrieve items by maximum inner product.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from pathdex.system import USEARCH
 from pathdex.training.callbacks import Callback
 
 FIELDS = 3
-"""The last item, the mean of the recent items, the mean of the whole history."""
+"""The last item, the mean of recent items, the mean of the history."""
 
 
 class FieldEncoder(nn.Module):
-    """The user's side of the FFM: per field, the mean of the vectors that its items hold for the item's field."""
+    """The user side of the FFM: per field, the mean of its items' vectors for the item's field."""
 
     def __init__(self, recent: int, dropout: float) -> None:
         super().__init__()
@@ -65,29 +65,27 @@ class FieldEncoder(nn.Module):
 class FFMConfig:
     """Hyper-parameters of the FFM and its graph."""
 
-    factors: int = parameter(32, "size of a feature's vector for one field", low=1)
-    recent: int = parameter(5, "latest items that make up the field of recent items", low=1)
-    history_length: int = parameter(69, "latest items that make up the field of the history", low=1)
+    factors: int = parameter(32, "dimension of a feature's vector per field", low=1)
+    recent: int = parameter(5, "number of latest items in the field 'recent'", low=1)
+    history_length: int = parameter(69, "number of latest items in the field 'history'", low=1)
     dropout: float = parameter(0.3, "dropout on the user's vectors", low=0.0, high=0.95)
-    loss: str = parameter(
-        "logistic", "logistic as in the paper's Section 5, or softmax", choices=("logistic", "softmax")
-    )
+    loss: str = parameter("logistic", "logistic (Section 5 of the paper) or softmax", choices=("logistic", "softmax"))
     negatives: str = parameter(
-        "uniform", "where sampled negatives come from", choices=("uniform", "popularity", "in-batch", "mixed")
+        "uniform", "distribution of sampled negatives", choices=("uniform", "popularity", "in-batch", "mixed")
     )
-    num_negatives: int = parameter(1000, "negatives shared by a batch", low=1)
-    epochs: int = parameter(6, "epochs", low=0)
+    num_negatives: int = parameter(1000, "sampled negatives per batch", low=1)
+    epochs: int = parameter(6, "number of epochs", low=0)
     batch_size: int = parameter(1024, "interactions per step", low=1)
-    learning_rate: float = parameter(0.03, "of Adam", above=0.0)
-    connectivity: int = parameter(16, "M, neighbours of an item in the graph", low=2)
-    ef_construction: int = parameter(200, "items in view while the graph is built", low=1)
-    ef_search: int = parameter(200, "items that a query takes out of the graph by default", low=1)
+    learning_rate: float = parameter(0.03, "learning rate (lazy Adam)", above=0.0)
+    connectivity: int = parameter(16, "M, graph neighbours per item", low=2)
+    ef_construction: int = parameter(200, "search width while building the graph", low=1)
+    ef_search: int = parameter(200, "default search width of a query", low=1)
 
     def __post_init__(self) -> None:
         check_fields(self)
 
     def encoder_config(self) -> EncoderConfig:
-        """The same as hyper-parameters of an encoder."""
+        """The corresponding `EncoderConfig`."""
         return EncoderConfig(
             shared_items=False,
             embedding_dim=FIELDS * self.factors,
@@ -104,10 +102,10 @@ class FFMConfig:
 
 
 class FFMHNSW(VectorRecommender):
-    """FFM vectors trained on interactions, retrieved from an HNSW graph (extra `ann`).
+    """FFM vectors, retrieved from an HNSW graph (extra `ann`).
 
-    Every field of `FFMConfig` is a keyword. A user has three fields: the last item, the `recent` latest items, the
-    last `history_length` items.
+    A user has three fields: the last item, the `recent` latest items, the last `history_length` items. Every field of
+    `FFMConfig` is a keyword.
     """
 
     name = "ffm-hnsw"
@@ -134,7 +132,7 @@ class FFMHNSW(VectorRecommender):
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn the vectors, then build the graph; one thread builds it, so that the same data gives the same graph."""
+        """Train the vectors, then build the graph on one thread, so that it is reproducible; returns the estimator."""
         super().fit(data, callbacks=callbacks, checkpoint=checkpoint, resume=resume)
         points = _points(self.item_vectors, self.item_bias)
         self._graph = _empty_graph(points.shape[1], self.settings)
@@ -142,9 +140,9 @@ class FFMHNSW(VectorRecommender):
         return self
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        """The best `min(n, eligible)` of the items that the graph finds, by their exact score.
+        """The best `min(n, eligible)` of the items that the graph returns, by exact score.
 
-        Option: `ef_search`, how many items a search keeps in view and returns.
+        Option: `ef_search`, the search width and the number of items that the graph returns.
         """
         self._check_options(options)
         default = self.settings.ef_search
@@ -161,7 +159,7 @@ class FFMHNSW(VectorRecommender):
         return ranking
 
     def _search(self, users: NDArray[np.float32], n: int, filters: Filters, ef: int) -> Ranking:
-        """Take the `ef` nearest of each user out of the graph, and rank them."""
+        """Rank the `ef` items that the graph returns for each user."""
         ones = np.ones(len(users), np.float32)
         points = np.column_stack([users, ones, 0 * ones])
         found = Ragged.from_rows(np.sort(keys) for keys in self._nearest(points, min(ef, len(self.items))))
@@ -172,7 +170,7 @@ class FFMHNSW(VectorRecommender):
     def _nearest(self, points: NDArray[np.float32], ef: int) -> list[NDArray[np.int64]]:
         if not len(points):
             return []
-        # The graph has one search width at a time, and servers query from several threads.
+        # The search width is a property of the graph, and servers query from several threads.
         with self._lock:
             self._graph.expansion_search = ef
             answer = self._graph.search(points, ef, threads=1)
@@ -197,9 +195,9 @@ class FFMHNSW(VectorRecommender):
 
 
 def _points(vectors: NDArray[np.float32], bias: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Items as points of equal length, [y_v, b_v, rest], so that the nearest to [x, 1, 0] has the highest score.
+    """Items as points of equal norm, [y_v, b_v, rest], so that the nearest to [x, 1, 0] has the highest score.
 
-    A graph of inner products alone leaves many items with small vectors out of reach.
+    In a graph of plain inner products, many items with small vectors are unreachable.
     """
     squares = (vectors**2).sum(axis=1) + bias**2
     return np.column_stack([vectors, bias, np.sqrt(squares.max() - squares)]).astype(np.float32)

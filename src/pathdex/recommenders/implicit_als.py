@@ -1,4 +1,4 @@
-"""Alternating least squares for implicit feedback (Hu, Koren and Volinsky 2008), by the library `implicit`."""
+"""Alternating least squares for implicit feedback (Hu, Koren and Volinsky 2008), from the library `implicit`."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from pathdex.training.callbacks import Callback, StepProgress, following
 
 @dataclass(frozen=True, kw_only=True)
 class ALSConfig:
-    """Hyper-parameters of the factorisation, by the library's names."""
+    """Hyper-parameters, named as in the library."""
 
-    factors: int = parameter(64, "size of user and item vectors", low=1)
-    regularization: float = parameter(10.0, "L2 regularisation", low=0.0)
-    alpha: float = parameter(10.0, "weight of an interaction against an absent one, which weighs 1", above=0.0)
-    iterations: int = parameter(15, "rounds of solving for the users, then for the items", low=1)
+    factors: int = parameter(64, "dimension of user and item vectors", low=1)
+    regularization: float = parameter(10.0, "L2 regularization", low=0.0)
+    alpha: float = parameter(10.0, "weight of an interaction; an absent one has weight 1", above=0.0)
+    iterations: int = parameter(15, "ALS iterations", low=1)
 
     def __post_init__(self) -> None:
         check_fields(self)
 
 
 class ImplicitALS(HasVectors):
-    """The library's `AlternatingLeastSquares` on who has what, repeats counted once (extra `peers`).
+    """The library's `AlternatingLeastSquares` on binary interactions (extra `peers`).
 
-    A query's user vector is solved for from its history with the item vectors at hand (`recalculate_user`), so known
-    and new users are treated alike; the whole history counts. The score is the inner product. An empty history gets
-    the most popular items, with score 0. Every field of `ALSConfig` is a keyword.
+    The user vector of a query is solved from its whole history (`recalculate_user`), so known and new users are treated
+    alike. The score is the inner product. An empty history gets the most popular items, with score 0. Every field of
+    `ALSConfig` is a keyword.
     """
 
     name = "implicit-als"
@@ -94,13 +94,13 @@ class ImplicitALS(HasVectors):
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """The catalogue, most popular first."""
+        """Item codes, most popular first."""
         if self._order is None:
             raise NotFittedError(self)
         return self._order
 
     def user_vectors(self, histories: Ragged) -> NDArray[np.float32]:
-        """(query, factor)."""
+        """User vectors: (query, factor)."""
         if self._model is None:
             raise NotFittedError(self)
         if not len(histories):
@@ -111,20 +111,20 @@ class ImplicitALS(HasVectors):
 
     @property
     def item_vectors(self) -> NDArray[np.float32]:
-        """(item, factor)."""
+        """Item vectors: (item, factor)."""
         if self._model is None:
             raise NotFittedError(self)
         return np.asarray(self._model.item_factors, np.float32)
 
     @property
     def item_bias(self) -> NDArray[np.float32]:
-        """(item,): none."""
+        """Zeros: ALS has no item bias."""
         return np.zeros(len(self.items), np.float32)
 
     def _untrained(self) -> Any:
         from implicit.cpu.als import AlternatingLeastSquares
 
-        # Every solution is one row's own, so the number of threads changes nothing.
+        # Rows are solved independently, so the result does not depend on the number of threads.
         with _one_blas_thread():
             return AlternatingLeastSquares(
                 **dataclasses.asdict(self.settings),
@@ -147,18 +147,18 @@ class ImplicitALS(HasVectors):
 
 
 def _confidence(rows: Ragged, num_items: int) -> sparse.csr_matrix:
-    """(row, item) as the library wants it: the old matrix class."""
+    """Interactions (row, item) as `csr_matrix`, which the library requires."""
     return sparse.csr_matrix(interaction_matrix(rows, num_items, binary=True))
 
 
 def _one_blas_thread() -> Any:
-    """The library's own threads are slowed down by those of BLAS, and it warns of them."""
+    """Limit BLAS to one thread, since its threads slow down those of the library, which warns about them."""
     return _thread_pools().limit(limits=1, user_api="blas")
 
 
 @functools.cache
 def _thread_pools() -> Any:
-    """Found once: looking through the loaded libraries takes longer than a query."""
+    """Cached, since inspecting the loaded libraries takes longer than a query."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

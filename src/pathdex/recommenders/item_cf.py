@@ -1,4 +1,4 @@
-"""Item-based collaborative filtering: items that the same users have, by cosine similarity."""
+"""Item-based collaborative filtering by cosine similarity."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ QUERY_BLOCK = 512
 class ItemCF(Recommender):
     """Scores an item by the sum of its similarities to the items of the history.
 
-    sim(i, j) = x_i . x_j / (|x_i| |x_j| + shrinkage), where x_i holds item i's weight for every user: 1 for users that
-    have it (`binary`), or how often they have it (`count`; a history's repeats then count as well). Every item keeps
-    its `neighbours` most similar items, equal similarities by rising code. Where the neighbours of a history are fewer
-    than n, the answer is completed in order of popularity with items of score 0; an empty history gets only these.
-    `shrinkage` lowers the similarity of rare items, which few shared users make large; 10 to 50 suits sparse data.
+    sim(i, j) = x_i . x_j / (|x_i| |x_j| + shrinkage), where x_i holds the weight of item i for every user: 1 for users
+    who have it (`binary`), or how often they have it (`count`; repeats in a history then count as well). Every item
+    keeps its `neighbours` most similar items, ties by ascending code. If a history has fewer than n neighbours, the
+    answer is filled up with the most popular items, with score 0. `shrinkage` lowers the similarity of rare items,
+    which is high for few shared users; 10 to 50 suits sparse data.
     """
 
     name = "item-cf"

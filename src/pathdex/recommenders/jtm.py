@@ -1,4 +1,4 @@
-"""JTM, joint optimisation of tree index and deep model (Zhu et al. 2019)."""
+"""JTM, joint optimization of tree index and deep model (Zhu et al. 2019)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathdex.recommenders.tree.recommender import TreeRecommender
 
 
 class JTM(TreeRecommender):
-    """TDM, then in turn: assign the items to the nodes that the node model likes for them, and train on.
+    """TDM, then alternately reassigns items to the nodes that the node model prefers, and trains on.
 
-    On each level a history is read by its items' ancestors on that level. Every field of `TreeConfig` is a keyword.
+    Each level represents history items by their ancestors on that level. Every field of `TreeConfig` is a keyword.
     """
 
     name = "jtm"

@@ -1,4 +1,4 @@
-"""What Deep Retrieval learned: as training leaves it, as a bundle stores it, as a query reads it."""
+"""The learned state of Deep Retrieval, shared by training, bundles and queries."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pathdex.training.trainer import Trainer
 
 SHRINKAGE = 20.0
-"""Lowers the similarity of rare items, which few shared users make large."""
+"""Lowers the similarity of rare items, which is high for few shared users."""
 NEIGHBOURS = ("neighbours.offsets", "neighbours.items", "neighbours.similarities")
-"""What a bundle calls them."""
+"""Names of the arrays in a bundle."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ModelState:
 
     config: Config
     weights: Mapping[str, NDArray[Any]]
-    """The network's, by name, without the item table."""
+    """Network weights by name, without the item table."""
     rows: Floats
     """The item table: (item, [input vector | output vector | bias])."""
     paths: NDArray[np.int64]
@@ -46,7 +46,7 @@ class ModelState:
 
     @classmethod
     def from_trainer(cls, trainer: Trainer) -> Self:
-        """From a finished training."""
+        """The state after a finished training."""
         from pathdex.model.network import ITEM_ROWS
 
         config, weights = trainer.config, dict(trainer.network.export())
@@ -59,7 +59,7 @@ class ModelState:
 
     @classmethod
     def from_state(cls, state: EstimatorState) -> Self:
-        """From what a bundle holds; arrays stay mapped."""
+        """The state in a bundle. Arrays stay memory-mapped."""
         config, arrays = Config.from_dict(state.settings["config"]), state.arrays
         assert config.num_nodes is not None
         postings = Postings.from_sorted(
@@ -83,7 +83,7 @@ class ModelState:
         )
 
     def state(self) -> EstimatorState:
-        """As a bundle holds it. The same training gives the same bundle, however long it took."""
+        """The state for a bundle. Durations are dropped, so that the same training gives the same bundle."""
         records = [{name: value for name, value in one.items() if not name.endswith("seconds")} for one in self.records]
         return EstimatorState(
             settings={"config": self.config.to_dict(), "records": records},
@@ -109,13 +109,13 @@ class ModelState:
         return network.eval()
 
     def all_weights(self) -> dict[str, NDArray[Any]]:
-        """The network's weights by name, with the item table."""
+        """Network weights by name, including the item table."""
         from pathdex.model.network import ITEM_ROWS
 
         return {**self.weights, ITEM_ROWS: self.rows}
 
     def retriever(self) -> Retriever:
-        """The compiled retriever."""
+        """The compiled query engine."""
         return Retriever(
             self.config,
             self.weights,
@@ -130,7 +130,7 @@ class ModelState:
 
 
 def learn_neighbours(data: Interactions, most: int, threads: int | None) -> Neighbours | None:
-    """Each item's `most` nearest neighbours by the users they share; None where there shall be none."""
+    """The `most` nearest neighbours of each item by shared users; None if `most` is 0."""
     if not most:
         return None
     from pathdex.data.matrix import interaction_matrix
@@ -141,8 +141,10 @@ def learn_neighbours(data: Interactions, most: int, threads: int | None) -> Neig
 
 
 class _TorchEncoder:
-    """Encodes histories with torch. It holds the state and not the model: without a cycle, a replaced model is freed at
-    once."""
+    """Encodes histories with torch.
+
+    Holds the state, not the model: without a reference cycle, a replaced model is freed at once.
+    """
 
     def __init__(self, state: ModelState) -> None:
         self.state = state

@@ -1,4 +1,4 @@
-"""OTM, tree models that are optimal under beam search (Zhuo et al. 2020)."""
+"""OTM, optimal tree models under beam search (Zhuo et al. 2020)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathdex.recommenders.tree.recommender import TreeRecommender
 
 
 class OTM(TreeRecommender):
-    """TDM, then epochs in which each level learns from the nodes that a beam of the model itself reaches there, with
-    targets that say whether the best children lead to one of the next items.
+    """TDM, then epochs in which each level learns from the nodes that a beam of the model reaches.
 
-    Every field of `TreeConfig` is a keyword.
+    The target of a node is whether its best children lead to one of the next items. Every field of `TreeConfig` is a
+    keyword.
     """
 
     name = "otm"

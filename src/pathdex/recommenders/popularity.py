@@ -1,4 +1,4 @@
-"""The same items for everybody: those that occur most often."""
+"""The most frequent items, for everyone."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pathdex.training.callbacks import Callback, following
 
 
 def popularity_order(item_counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The catalogue by falling count, equal counts by rising code."""
+    """Item codes by descending count, ties by ascending code."""
     return np.argsort(-item_counts.astype(np.int64), kind="stable")
 
 
 class Popularity(Recommender):
-    """Ranks by how often an item occurs in training; an item's score is that count N_v."""
+    """Ranks items by their count N_v in the training data, which is also the score."""
 
     name = "popularity"
 

@@ -1,4 +1,4 @@
-"""Every estimator by the name that its bundle carries."""
+"""All estimators by name, and loading of bundles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ESTIMATORS = {
     "deep-retrieval": "pathdex.recommenders.deep_retrieval:DeepRetrieval",
     "brute-force": "pathdex.recommenders.brute_force:BruteForce",
 }
-"""Name -> module:class, in the order of the tables. Modules are imported on first use."""
+"""Name -> module:class, in the order of tables. Modules are imported on first use."""
 
 
 def estimator_class(name: str) -> type[Recommender]:
@@ -50,13 +50,13 @@ def make_estimator(
 
 
 def load(path: str | Path) -> Recommender:
-    """Open a saved model of any kind: a folder that `save` wrote, or a run folder of `pathdex train`."""
+    """Open any saved model: a folder written by `save`, or a run folder of `pathdex train`."""
     folder = find_bundle(path)
     return from_bundle(read_bundle(folder), str(folder))
 
 
 def from_bundle(bundle: Bundle, source: str = "the bundle") -> Recommender:
-    """The estimator that a bundle holds."""
+    """The estimator in a bundle."""
     if bundle.estimator not in ESTIMATORS:
         raise BundleError(
             f"{source} holds a {bundle.estimator!r} model, which this Pathdex does not know "

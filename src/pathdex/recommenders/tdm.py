@@ -6,9 +6,9 @@ from pathdex.recommenders.tree.recommender import TreeRecommender
 
 
 class TDM(TreeRecommender):
-    """Train the node model on a first tree, learn the tree by clustering the item vectors, train on.
+    """Trains the node model on a first tree, rebuilds the tree by clustering the item vectors, and trains on.
 
-    A node's positives are the users whose item is under it, its negatives are drawn from its level. Every field of
+    Per level, the ancestor of the target is the positive, and negatives are drawn from the same level. Every field of
     `TreeConfig` is a keyword.
     """
 

@@ -1,4 +1,4 @@
-"""What the inner-product baselines share: an encoder and item vectors, trained as Deep Retrieval's are, no index."""
+"""Base of the inner-product baselines: Deep Retrieval's encoder training without an index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pathdex.training.trainer import train_encoder
 
 
 class VectorRecommender(HasVectors):
-    """Scores an item by s(x, v) = x . y_v + b_v and ranks by exhaustive search."""
+    """Scores items by s(x, v) = x . y_v + b_v and ranks by exhaustive search."""
 
     run_options = ("seed", "device", "threads")
 
@@ -37,7 +37,7 @@ class VectorRecommender(HasVectors):
         self._network: Network | None = None
 
     def _encoder(self) -> nn.Module | None:
-        """An encoder of its own instead of the one that the configuration names."""
+        """An encoder that replaces the one named in the configuration; None for no replacement."""
         return None
 
     def fit(
@@ -48,10 +48,10 @@ class VectorRecommender(HasVectors):
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn the vectors.
+        """Train the vectors; returns the estimator.
 
-        With `checkpoint`, the training state is kept in that file; `resume=True` continues from it to the result that
-        an uninterrupted training would have had.
+        `checkpoint` is a file for the training state; `resume=True` continues from it and gives the result of an
+        uninterrupted training.
         """
         prepare(data, self.options)
         network = Network(self.config, data.num_items, encoder=self._encoder()).place(self.options.device)
@@ -69,7 +69,7 @@ class VectorRecommender(HasVectors):
         return self
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        """The best `min(n, eligible)` items of the whole catalogue."""
+        """The best `min(n, eligible)` items of the catalogue."""
         self._check_options(options)
         return rank_exhaustively(self.user_vectors(histories), self.item_vectors, self.item_bias, n, filters)
 
@@ -97,6 +97,6 @@ class VectorRecommender(HasVectors):
 
     def set_state(self, state: EstimatorState) -> None:
         network = Network(self.config, len(self.items), encoder=self._encoder())
-        # Bundles of earlier versions carry an untrained structure model.
+        # Bundles of earlier versions also hold an untrained structure model.
         network.restore({name: one for name, one in state.weights.items() if not name.startswith("structure.")})
         self._network = network.eval()

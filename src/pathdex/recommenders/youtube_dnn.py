@@ -1,4 +1,4 @@
-"""YouTube's product DNN (Covington et al. 2016): a pooled history, a small network, a sampled softmax."""
+"""YouTube DNN (Covington et al. 2016): a pooled history, a small network, a softmax over items."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.vector_model import VectorRecommender
 
 PARAMETERS = tuple(spec.name for spec in dataclasses.fields(EncoderConfig) if spec.name not in ("encoder", "reranker"))
-"""The hyper-parameters, with the names and meanings of Deep Retrieval's encoder."""
+"""Hyper-parameters: those of Deep Retrieval's encoder, except its kind and the reranker."""
 
 
 class YouTubeDNN(VectorRecommender):
-    """The mean of the history's item vectors and the last one go through two dense layers to the user vector; the next
-    item is classified by a softmax over the catalogue; retrieval is exhaustive search by inner product.
+    """Two dense layers map the mean and the last item vector to the user vector; a softmax predicts the next item.
 
-    Every field of `EncoderConfig` except `encoder` and `reranker` is a keyword.
+    Retrieval is exhaustive. Every field of `EncoderConfig` except `encoder` and `reranker` is a keyword.
     """
 
     name = "youtube-dnn"

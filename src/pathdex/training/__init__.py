@@ -1,1 +1,1 @@
-"""The EM loop: E-step, M-step, schedule, checkpoints."""
+"""Training: the loop, its phases, callbacks and checkpoints."""

@@ -1,4 +1,4 @@
-"""Callbacks follow a training: progress bar, log file, TensorBoard, or your own."""
+"""Training callbacks: progress bar, log file, TensorBoard, or your own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathdex.errors import MissingExtraError
 
 
 class StepProgress(NamedTuple):
-    """Where a training is after a step. Epochs and steps count from 1."""
+    """Progress after a step. Epochs and steps count from 1."""
 
     phase: str
     epoch: int
@@ -28,7 +28,7 @@ class StepProgress(NamedTuple):
 
 
 class Callback:
-    """Override the methods you need."""
+    """Base class of callbacks. Override the methods you need."""
 
     def on_train_begin(self) -> None:
         """Called once before the first step."""
@@ -37,10 +37,10 @@ class Callback:
         """Called after every step."""
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
-        """Called after every epoch, or EM round, with its figures: `phase`, `number`, losses, `seconds`."""
+        """Called after every epoch with its record: `phase`, `number`, losses, figures and `seconds`."""
 
     def on_train_end(self) -> None:
-        """Called once after the last step, also if the training fails."""
+        """Called once after the last step, even if training fails."""
 
 
 class CallbackList(Callback):
@@ -68,13 +68,13 @@ class CallbackList(Callback):
 
 @contextmanager
 def following(callbacks: Sequence[Callback] | None) -> Iterator[Callback]:
-    """All callbacks as one, between their `on_train_begin` and `on_train_end`. None means `default_callbacks()`."""
-    together = CallbackList(default_callbacks() if callbacks is None else callbacks)
-    together.on_train_begin()
+    """Combine callbacks; calls `on_train_begin` on entry and `on_train_end` on exit. None: `default_callbacks()`."""
+    combined = CallbackList(default_callbacks() if callbacks is None else callbacks)
+    combined.on_train_begin()
     try:
-        yield together
+        yield combined
     finally:
-        together.on_train_end()
+        combined.on_train_end()
 
 
 def default_callbacks() -> list[Callback]:
@@ -83,7 +83,7 @@ def default_callbacks() -> list[Callback]:
 
 
 class ProgressBar(Callback):
-    """A live bar for the running epoch and a line for each finished one; silent if the console is not a terminal."""
+    """A live bar for the current epoch and a line per finished epoch; silent if the console is not a terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
@@ -167,7 +167,7 @@ _SHOWN = (
 
 
 def describe_record(record: Mapping[str, Any]) -> str:
-    """One line for a finished epoch or round."""
+    """One line for a finished epoch."""
     shown = {key: record[key] for key in _SHOWN if key in record}
     return f"{record['phase']} {record['number']}  {format_figures(shown)}  {record['seconds']:.1f} s"
 

@@ -1,4 +1,4 @@
-"""The wanted path size, where a user says instead how many candidates a query should have."""
+"""`candidates_per_query`: derive the path size from a target number of candidates."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathdex.model.beam import beam_search
 from pathdex.model.structure import LayerNetwork
 
 QUERIES = 256
-"""Training positions that stand in for queries."""
+"""Training positions used as sample queries."""
 TRIALS, TOLERANCE = 4, 0.1
-"""How often an M-step is repeated with another path size, and which share of the candidates may be missed."""
+"""Maximum number of M-steps per round, and the accepted relative deviation from the target."""
 
 
 def first_path_size(config: Config) -> float:
-    """The path size that a catalogue is laid out for, before anything is measured."""
+    """The path size before anything is measured."""
     if config.candidates_per_query is None:
         return config.path_size
     return max(1.0, config.candidates_per_query / config.beam_size)
@@ -28,10 +28,9 @@ def first_path_size(config: Config) -> float:
 def candidates_per_query(
     structure: LayerNetwork, users: NDArray[np.float32], paths: NDArray[np.int64], config: Config
 ) -> float:
-    """How many distinct items lie on the `beam_size` most probable paths of a user, on average over users (user, dim).
+    """Mean number of distinct items on the `beam_size` most probable paths of users (user, dim).
 
-    Fewer than `beam_size` times the path size, since an item lies on several paths, and likely paths are near each
-    other.
+    Less than `beam_size` times the path size, since items are on several paths and likely paths share items.
     """
     assert config.num_nodes is not None
     postings = Postings.from_paths(paths, config.num_nodes, config.depth)

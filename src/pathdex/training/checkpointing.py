@@ -1,4 +1,4 @@
-"""When a training is checkpointed, and what a checkpoint must match to be resumed."""
+"""When to write a checkpoint, and what it must match to be resumed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pathdex.errors import RunError
 from pathdex.storage.checkpoint import load_checkpoint, save_checkpoint
 
 CHECKPOINT_SECONDS = 300.0
-"""A long epoch is checkpointed at least this often."""
+"""Longest time between checkpoints."""
 
 
 class Checkpointer:
-    """Keeps the state of one training in one file.
+    """Saves the state of one training to one file.
 
-    `identity` describes the training (configuration, seed, data); a checkpoint of another training is refused.
+    `identity` describes the training (configuration, seed, data). `load` rejects a checkpoint of another training.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
@@ -29,7 +29,7 @@ class Checkpointer:
         self._saved = time.monotonic()
 
     def due(self) -> bool:
-        """Whether the last checkpoint is old."""
+        """Whether it is time for a checkpoint."""
         return time.monotonic() - self._saved > CHECKPOINT_SECONDS
 
     def save(self, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -38,19 +38,19 @@ class Checkpointer:
 
     def load(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         if not self.path.exists():
-            raise RunError(f"there is no checkpoint at {self.path}; train without --resume")
+            raise RunError(f"there is no checkpoint at {self.path}; train without --resume or resume=True")
         values, arrays = load_checkpoint(self.path)
         differing = [name for name, value in self.identity.items() if values.get(name) != value]
         if differing:
             raise RunError(
                 f"the checkpoint {self.path} was written with another {' and '.join(differing)}; "
-                "resume with the same ones, or train into a new folder"
+                "resume with the same, or train into a new folder"
             )
         return values, arrays
 
 
 def optimizer_arrays(name: str, optimizer: torch.optim.Optimizer) -> dict[str, NDArray[Any]]:
-    """The state of an optimiser as arrays `name.PARAMETER.KEY`."""
+    """The state of an optimizer as arrays `name.PARAMETER.KEY`."""
     return {
         f"{name}.{number}.{key}": value.cpu().numpy()
         for number, values in optimizer.state_dict()["state"].items()
@@ -59,7 +59,7 @@ def optimizer_arrays(name: str, optimizer: torch.optim.Optimizer) -> dict[str, N
 
 
 def load_optimizer_arrays(name: str, optimizer: torch.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Restore what `optimizer_arrays` returned."""
+    """Load what `optimizer_arrays` returned."""
     state: dict[int, dict[str, Tensor]] = {}
     for key, array in arrays.items():
         if key.startswith(f"{name}."):

@@ -1,4 +1,4 @@
-"""How torch and compiled code run in this process while something is trained."""
+"""Determinism and threads of torch and numba during training."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import torch
 
 @contextmanager
 def deterministic(device: torch.device) -> Iterator[None]:
-    """Have torch sum in a fixed order on the CPU, whatever the number of threads; some of its gradients do not."""
+    """Use deterministic algorithms on the CPU, so that gradients do not depend on the number of threads."""
     memory: Any = torch.utils.deterministic
     before, fills = torch.are_deterministic_algorithms_enabled(), memory.fill_uninitialized_memory
     torch.use_deterministic_algorithms(before or device.type == "cpu")
-    # Torch would also fill all new memory, a quarter of a step's time; no operator here reads what it has not written.
+    # Torch would also fill all new memory, which takes a quarter of a step. No operator here reads unwritten memory.
     memory.fill_uninitialized_memory = False
     try:
         yield
@@ -26,7 +26,7 @@ def deterministic(device: torch.device) -> Iterator[None]:
 
 
 def set_threads(threads: int | None) -> None:
-    """Use that many threads in torch and in compiled code; None leaves both at their defaults (all cores)."""
+    """Set the number of threads of torch and numba; None keeps their defaults (all cores)."""
     if threads is not None:
         torch.set_num_threads(threads)
         most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]

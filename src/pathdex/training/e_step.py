@@ -18,11 +18,11 @@ from pathdex.training.negatives import NegativeSampler
 from pathdex.training.windows import Batch, cut_windows, sequential_batches
 
 FULL_SOFTMAX_LIMIT = 2000
-"""`softmax="auto"` sums over the whole catalogue up to this many items."""
+"""Largest catalogue for which `softmax="auto"` is the full softmax."""
 
 
 class RerankerStep:
-    """One gradient step on encoder, item table and, with paths, structure model: Q_softmax (+ Q_str)."""
+    """A gradient step on encoder, item table and, with paths, structure model: Q_softmax (+ Q_str)."""
 
     def __init__(self, network: Network, config: EncoderConfig, counts: NDArray[np.int64]) -> None:
         self.network, self.config = network, config
@@ -39,13 +39,13 @@ class RerankerStep:
     def __call__(
         self, batch: Batch, generator: np.random.Generator, paths: Tensor | None = None, rate: float = 1.0
     ) -> tuple[dict[str, float], Tensor]:
-        """Take the step at `rate` times the learning rate. Returns the losses and the user vector of each sample."""
+        """Take a step at `rate` times the learning rate; returns the losses and the user vector of each sample."""
         network = self.network
         network.train()
         negatives = self.sampler.draw(batch.targets, generator)
-        everything = len(negatives.items) == network.num_items
+        full = len(negatives.items) == network.num_items
         codes = [batch.inputs.ravel(), batch.targets, negatives.items]
-        if everything:
+        if full:
             rows, used = None, np.arange(network.num_items)
             table = network.items.rows.detach().requires_grad_()
         else:
@@ -66,9 +66,9 @@ class RerankerStep:
         loss = self.loss(positive, negative_scores(scores, items, targets, correction))
         losses = {"softmax": float(loss.detach())}
         if paths is not None:
-            own = structure_loss(path_log_probabilities(network.structure, users, paths))
-            losses["structure"] = float(own.detach())
-            loss = loss + own
+            path_loss = structure_loss(path_log_probabilities(network.structure, users, paths))
+            losses["structure"] = float(path_loss.detach())
+            loss = loss + path_loss
 
         self.dense.zero_grad(set_to_none=True)
         if self.structure is not None:
@@ -87,7 +87,7 @@ class RerankerStep:
 
 
 class StructureStep:
-    """One gradient step on the structure model alone, over frozen user vectors."""
+    """A gradient step on the structure model over frozen user vectors."""
 
     def __init__(self, network: Network, config: Config) -> None:
         self.network = network
@@ -95,7 +95,7 @@ class StructureStep:
         self.optimizer = torch.optim.Adam(network.structure.parameters(), self.rate)
 
     def __call__(self, users: Tensor, paths: Tensor, rate: float = 1.0) -> float:
-        """Users (sample, dim), paths (sample, path, layer). Returns the loss."""
+        """Take a step for users (sample, dim) and their targets' paths (sample, path, layer); returns the loss."""
         loss = structure_loss(path_log_probabilities(self.network.structure, users, paths))
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -106,7 +106,7 @@ class StructureStep:
 
 @torch.no_grad()
 def position_vectors(network: Network, data: Interactions, batch_size: int) -> NDArray[np.float32]:
-    """The user vector before each interaction, in the order of the sequences' values: (interaction, dim)."""
+    """The user vector before each interaction, (interaction, dim), in the order of `data.sequences.values`."""
     network.eval()
     windows = cut_windows(data.sequences, network.history_length, np.random.default_rng(0))
     vectors = np.empty((data.num_interactions, len(network.start)), np.float32)

@@ -1,4 +1,4 @@
-"""The phase that trains encoder and item vectors on the reranker's loss and, if joint, the structure model as well."""
+"""Encoder training on the reranker's loss, alone or jointly with the structure model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pathdex.training.windows import cut_windows, draw_readers
 
 
 class EncoderPhase(Phase):
-    """Epochs of gradient steps on Q_softmax, at a learning rate that falls to zero over the phase."""
+    """Trains encoder and item vectors on Q_softmax, with cosine decay of the learning rate over the phase."""
 
     name = "encoder"
 
@@ -43,7 +43,7 @@ class EncoderPhase(Phase):
         return self.reranker(batch, random, rate=rate)[0]
 
     def _seeded(self, epoch: int, step: int) -> np.random.Generator:
-        """The generator of a step; torch is seeded from it for dropout."""
+        """The generator of a step. Seeds torch from it, for dropout."""
         random = self.random.generator(Stream.STEP, epoch, step)
         torch.manual_seed(int(random.integers(2**62)))
         return random
@@ -74,7 +74,7 @@ class EncoderPhase(Phase):
 
 
 class JointPhase(EncoderPhase):
-    """The paper's joint epochs: Q_softmax + Q_str at a constant learning rate, an M-step after each (Section 4)."""
+    """Joint epochs (Section 4): Q_softmax + Q_str at a constant learning rate, with an M-step after each."""
 
     name = "joint"
 

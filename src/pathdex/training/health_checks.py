@@ -1,4 +1,4 @@
-"""Signs that an index goes bad, looked for after every M-step. Each has a code that `docs/warnings.md` explains."""
+"""Health checks of the index after every M-step. `docs/warnings.md` explains the codes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 FALL, EVENNESS, CROWD, MISS = 0.25, 0.5, 20.0, 0.2
-"""Limits: share of paths lost in one M-step, entropy share of a layer, top over usual size, miss of the path size."""
+"""Limits: share of paths lost in one M-step, entropy share of a layer, top over mean size, deviation from path size."""
 
 
 def index_warnings(
     figures: Mapping[str, Any], previous: Mapping[str, Any] | None, path_size: float | None
 ) -> list[str]:
-    """What is wrong with the figures of an M-step, given those of the one before and the wanted path size, if any."""
+    """Warnings for the figures of an M-step, given the previous figures and the target path size, if any."""
     found = []
     used = figures["used_paths"]
     if previous is not None and used < (1 - FALL) * previous["used_paths"]:
@@ -28,10 +28,12 @@ def index_warnings(
     usual = figures["item_mean_size"]
     if figures["top_size"] > CROWD * max(usual, 1.0):
         found.append(
-            f"W103: the fullest path holds {figures['top_size']:,} items, that of an average item {usual:.1f}; "
+            f"W103: the fullest path holds {figures['top_size']:,} items, the path of an average item {usual:.1f}; "
             "raise penalty_degree or lower path_size"
         )
     if path_size is not None and abs(usual - path_size) > MISS * path_size:
-        way = "raise candidate_paths or num_nodes" if usual > path_size else "lower num_nodes or depth"
-        found.append(f"W104: path_size={path_size:g} is missed, the path of an average item holds {usual:.1f}; {way}")
+        remedy = "raise candidate_paths or num_nodes" if usual > path_size else "lower num_nodes or depth"
+        found.append(
+            f"W104: path_size={path_size:g} is missed: the path of an average item holds {usual:.1f}; {remedy}"
+        )
     return found

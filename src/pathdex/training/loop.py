@@ -1,4 +1,4 @@
-"""The training loop that every learned model shares: phases of epochs of steps, callbacks, checkpoints."""
+"""The training loop of every learned model: phases, epochs and steps, with callbacks and checkpoints."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from pathdex.training.determinism import deterministic
 
 @dataclass(frozen=True)
 class TrainingState:
-    """Part of a checkpoint: values for JSON, and arrays."""
+    """Part of a checkpoint: JSON values and arrays."""
 
     values: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
 class Phase(ABC):
-    """Epochs of one kind. A phase owns what it trains and can save and restore it at any step.
+    """Epochs of one kind. A phase owns what it trains and can save and restore it after any step.
 
-    Its steps must depend on the seed, the epoch and the step alone, so that a resumed training takes the same ones.
+    Steps must depend only on the seed, the epoch and the step, so that a resumed training repeats them exactly.
     """
 
     name: str
     epochs: int
 
     def begin(self) -> None:  # noqa: B027
-        """Called before the first epoch; not called when a training resumes inside the phase."""
+        """Called before the first epoch, but not when training resumes within the phase."""
 
     @abstractmethod
     def begin_epoch(self, epoch: int) -> int:
-        """Prepare an epoch, counted from 0; returns its number of steps."""
+        """Prepare an epoch, counted from 0; returns the number of steps."""
 
     @abstractmethod
     def step(self, epoch: int, step: int) -> Mapping[str, float]:
-        """Take one step and return its losses."""
+        """Take one step; returns its losses."""
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
         """Called after the last step of an epoch; returns figures for the record."""
@@ -50,15 +50,16 @@ class Phase(ABC):
 
     @abstractmethod
     def state_dict(self) -> TrainingState:
-        """All that later steps depend on. Arrays may share memory with the model."""
+        """Everything that later steps depend on. Arrays may share memory with the model."""
 
     @abstractmethod
-    def load_state_dict(self, state: TrainingState) -> None: ...
+    def load_state_dict(self, state: TrainingState) -> None:
+        """Restore what `state_dict` returned. `state` also holds the entries of the other phases."""
 
 
 @dataclass
 class Cursor:
-    """The next step to take, and the losses of the running epoch so far."""
+    """The next step, and the summed losses of the current epoch."""
 
     phase: int = 0
     epoch: int = 0
@@ -68,7 +69,7 @@ class Cursor:
 
 
 class TrainingLoop:
-    """Runs phases in order. With a checkpointer, it can stop after any step and resume to the same result."""
+    """Runs phases in order. With a checkpointer, training can stop after any step and resume to the same result."""
 
     def __init__(
         self,
@@ -81,12 +82,12 @@ class TrainingLoop:
     ) -> None:
         self.phases, self.callbacks, self.checkpointer = tuple(phases), callbacks, checkpointer
         self.records = [] if records is None else records
-        """One record per finished epoch. Phases may share the list to look back."""
+        """One record per finished epoch. Phases may share the list to read earlier records."""
         self.cursor = Cursor()
         self.device = torch.device(device)
 
     def skip_to(self, phase: int) -> None:
-        """Start with a later phase."""
+        """Start at a later phase."""
         self.cursor = Cursor(phase)
 
     def run(self) -> None:
@@ -98,7 +99,7 @@ class TrainingLoop:
                 self._save()
 
     def resume(self) -> None:
-        """Go back to where the checkpoint was written."""
+        """Restore the state of the checkpoint."""
         assert self.checkpointer is not None
         values, arrays = self.checkpointer.load()
         for phase in self.phases:
@@ -125,7 +126,7 @@ class TrainingLoop:
             callback.on_epoch_end(record)
 
     def _run_epoch(self, phase: Phase, epoch: int, started: float, callback: Callback) -> dict[str, float]:
-        """Take the steps that are left of an epoch; returns the mean losses of all of them."""
+        """Take the remaining steps of an epoch; returns the mean losses of the whole epoch."""
         steps, sums = phase.begin_epoch(epoch), self.cursor.sums or {}
         for step in range(self.cursor.step, steps):
             losses, done = phase.step(epoch, step), step + 1

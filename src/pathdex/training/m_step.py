@@ -1,4 +1,4 @@
-"""M-step: every item moves to the paths that gain most, while the network stands still."""
+"""M-step: assign items to paths with the network fixed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathdex.index.scores import ScoreTable
 
 @dataclass(frozen=True)
 class MStep:
-    """New paths (item, path), the penalty that gave them, and figures for the log."""
+    """New paths (item, path), the penalty in use, and figures for the log."""
 
     paths: NDArray[np.int64]
     penalty: float
@@ -34,10 +34,10 @@ def m_step(
     last_penalty: float | None,
     seed: int,
 ) -> MStep:
-    """Maximise sum_v N_v log(sum_j s[v, pi_j(v)]) - alpha sum_c f(|c|) over the paths (Algorithm 2).
+    """Maximize sum_v N_v log(sum_j s[v, pi_j(v)]) - alpha sum_c f(|c|) over the paths (Algorithm 2).
 
-    Differs from the paper: alpha is searched for so that the path of an average item holds `path_size` items, unless
-    `config.penalty` fixes it.
+    Differs from the paper: unless `config.penalty` is set, alpha is searched so that the path of an average item holds
+    `path_size` items.
     """
     assert config.num_nodes is not None
     options: dict[str, Any] = {

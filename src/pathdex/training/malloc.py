@@ -1,4 +1,4 @@
-"""Keep the memory that a training step frees, since the next step wants the same amount again."""
+"""Allocator settings: keep freed memory, since every training step needs the same amount again."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # mallopt(3)
 
 
 def keep_freed_memory() -> bool:
-    """Tell glibc not to give freed blocks back to the system; elsewhere, do nothing.
+    """Stop glibc from returning freed blocks to the system; does nothing on other platforms.
 
-    By default every large tensor is mapped anew and its pages are zeroed at first touch, step after step: measured as
-    28% of the time of an encoder step on one core.
+    By default every step maps large tensors again and the kernel zeroes their pages, which took 28% of an encoder step
+    on one core. Returns whether the settings were applied.
     """
     if not sys.platform.startswith("linux"):
         return False

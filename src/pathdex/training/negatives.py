@@ -1,4 +1,4 @@
-"""Which items stand for the whole catalogue in one step of the reranker's loss."""
+"""Negative sampling for the reranker's loss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Negatives:
-    """Sorted distinct items and the log-probability with which each got in; None: the whole catalogue."""
+    """Sorted distinct items and their log inclusion probabilities; None for the whole catalogue."""
 
     items: NDArray[np.int64]
     log_inclusion: NDArray[np.float32] | None = None
@@ -20,7 +20,7 @@ class Negatives:
 class NegativeSampler:
     """Draws the negatives of a batch.
 
-    Whatever the source, an item's correction is its probability of being drawn at least once, so sources can be mixed.
+    The correction of an item is its probability of being drawn at least once, so distributions can be mixed.
     """
 
     def __init__(self, kind: str, counts: NDArray[np.int64], number: int) -> None:
@@ -32,6 +32,7 @@ class NegativeSampler:
             self.kind = "full"
 
     def draw(self, targets: NDArray[np.int64], generator: np.random.Generator) -> Negatives:
+        """Negatives for a batch with these targets."""
         return _SOURCES[self.kind](self, targets, generator)
 
     def _full(self, targets: NDArray[np.int64], generator: np.random.Generator) -> Negatives:
@@ -55,7 +56,7 @@ class NegativeSampler:
         return self._corrected(np.unique(np.concatenate([shared, uniform])), uniform=half, popular=len(shared))
 
     def _corrected(self, items: NDArray[np.int64], *, uniform: int = 0, popular: int = 0) -> Negatives:
-        """log(1 - P(never drawn)) for `uniform` draws from all items and `popular` draws by their counts."""
+        """With log(1 - P(never drawn)) for `uniform` uniform draws and `popular` draws by item count."""
         missed = uniform * np.log1p(-1 / self.num_items) + popular * np.log1p(-np.minimum(self.share[items], 1 - 1e-9))
         return Negatives(items, np.log(-np.expm1(missed) + 1e-12).astype(np.float32))
 

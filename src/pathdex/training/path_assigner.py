@@ -1,4 +1,4 @@
-"""The discrete half of EM: score table, assignment of items to paths, and the penalty, from one M-step to the next."""
+"""The discrete half of EM: score table, assignments and penalty."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pathdex.training.scoring import ItemSamples, collect_item_scores, stream_sc
 
 
 class PathAssigner:
-    """Owns the paths of all items. `records` is the training log, from which earlier M-steps are known."""
+    """Owns the paths of all items and updates them in M-steps. `records` is the training log."""
 
     def __init__(
         self,
@@ -48,20 +48,20 @@ class PathAssigner:
         self.penalty: float | None = None
 
     def nodes(self, items: NDArray[np.integer]) -> Tensor:
-        """The paths of each item as nodes: (item, path, layer)."""
+        """Paths of items as nodes: (item, path, layer)."""
         assert self.config.num_nodes is not None
         nodes = decode_paths(self.paths[items], self.config.num_nodes, self.config.depth)
         return torch.from_numpy(nodes).to(self.network.device)
 
     def stream_scores(self, users: Tensor, targets: NDArray[np.int64]) -> None:
-        """Merge one beam per sample into the score table: the streaming estimate of Section 3."""
+        """Merge one beam per sample into the score table: the streaming update of Section 3."""
         config = self.config
         stream_scores(self.network.structure, users, targets, self.table, config.score_beam, config.decay)
 
     def collect_scores(self, vectors: NDArray[np.float32], generator: np.random.Generator) -> float:
-        """Score paths for all items under the present network, from the user vector of each interaction.
+        """Score paths for all items under the current network, from the user vector of each interaction.
 
-        Returns the seconds it took.
+        Returns the elapsed seconds.
         """
         started, config, targets = time.monotonic(), self.config, self.data.sequences.values
         samples = ItemSamples(targets, self.data.num_items)
@@ -89,7 +89,7 @@ class PathAssigner:
     def m_step(self, random: RandomStreams, epoch: int, vectors: NDArray[np.float32] | None = None) -> dict[str, Any]:
         """Move every item to its best paths; returns figures for the record.
 
-        With `vectors`, the user vector of each interaction, the number of candidates of a query can be steered.
+        `candidates_per_query` needs `vectors`, the user vector of each interaction.
         """
         started = time.monotonic()
         step, path_size, figures = self._assign(random, epoch, vectors)
@@ -105,10 +105,10 @@ class PathAssigner:
     def _assign(
         self, random: RandomStreams, epoch: int, vectors: NDArray[np.float32] | None
     ) -> tuple[MStep, float, dict[str, Any]]:
-        """New paths, the path size they were made for and, if candidates per query are steered, figures about these.
+        """New paths, their target path size and, with `candidates_per_query`, figures about candidates.
 
-        How many candidates a path size gives is measured: both are about proportional, so the M-step is repeated with
-        a path size scaled by the miss.
+        Candidates are about proportional to the path size, so the M-step is repeated with a path size scaled by the
+        measured deviation.
         """
         config, wanted = self.config, self.config.candidates_per_query
         path_size = first_path_size(config) if wanted is None else self._last_path_size()

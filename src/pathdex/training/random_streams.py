@@ -1,6 +1,6 @@
-"""Random numbers by name: every draw depends on the seed and on where it is made, never on what was drawn before.
+"""Named random streams: a draw depends only on the seed and its position, never on earlier draws.
 
-A resumed training needs no generator state, and an additional draw in one place changes no other.
+So a resumed training needs no generator state, and adding a draw in one place does not change the others.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ import numpy as np
 
 
 class Stream(IntEnum):
-    """The draws of an epoch. The numbers enter the seed, so changing one changes every trained model."""
+    """The draws of an epoch. The values are part of the seed: changing one changes every trained model."""
 
     ORDER = 0
-    """Where long sequences are cut into windows, or the order of the samples."""
+    """Cuts of long sequences into windows, or the order of samples."""
     BATCHES = 1
     STEP = 2
     """Negatives and dropout of one step."""
     ASSIGNMENT = 3
-    """The order in which coordinate descent visits items."""
+    """Order in which coordinate descent visits items."""
     SCORE_SAMPLES = 4
     PROBE_QUERIES = 5
-    """Positions that stand in for queries when candidates are counted."""
+    """Positions used as sample queries to count candidates."""
     TARGETS = 6
     SCORE_TARGETS = 7
-    """Which of the next items a history predicts, for gradient steps and for scores."""
+    """Which of the next items a history predicts (`next_items`), for gradient steps and for scores."""
 
 
 class RandomStreams:
-    """The generators of one phase of a training."""
+    """Random generators of one phase."""
 
     def __init__(self, seed: int, phase: int) -> None:
         self.seed, self.phase = seed, phase

@@ -1,4 +1,4 @@
-"""Learning rates over time."""
+"""Learning rate schedules."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import math
 
 
 def cosine_rate(done: float) -> float:
-    """The share of the learning rate left after `done` of 1: half a cosine from 1 down to 2 percent."""
+    """Cosine decay of the learning rate from 1 to 0.02, for progress `done` in [0, 1]."""
     return 0.02 + 0.49 * (1 + math.cos(math.pi * min(max(done, 0.0), 1.0)))

@@ -1,8 +1,8 @@
-"""Collecting s[v, c], how much item v would gain from living on path c, under the present network.
+"""Collect s[v, c] = sum_i p(c | x_i), the score of path c for item v under the current network.
 
-Two ways. *Streaming*, as in the paper: a beam per training sample, merged into the item's list by the three cases.
-*Item-centred*: one beam per item over the sum of its samples, s[v, c] = sum_i p(c | x_i), so that a path that many of
-an item's users find likely, but few find likeliest, is not lost before it is summed.
+*Streaming* (paper): one beam per training sample, merged into the item's list by the three cases of Section 3.
+*Item-centred*: one beam per item over the sum of its samples. It keeps paths that many of an item's users find likely
+but few find likeliest.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from pathdex.model.beam import beam_search
 from pathdex.model.structure import LayerNetwork, MLPStructure, path_log_probabilities
 
 CHUNK, WIDTH = 1 << 23, 512
-"""Numbers in the largest intermediate tensor, at about so many per sample."""
+"""Size of the largest intermediate tensor, and its approximate size per sample."""
 
 
 class ItemSamples:
-    """Training samples grouped by their target, to draw some of each item's."""
+    """Training samples grouped by target item."""
 
     def __init__(self, targets: NDArray[np.int32], num_items: int) -> None:
         self.order = np.argsort(targets, kind="stable")
         self.offsets = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=num_items))])
 
     def draw(self, most: int, generator: np.random.Generator) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Groups of (items (item,), samples (item, n)) of equal n <= `most`; items without samples are left out.
+        """Groups of (items (item,), samples (item, n)) with equal n <= `most`; skips items without samples.
 
-        An item with more samples than `most` gives an evenly spaced subset with a random start.
+        Items with more than `most` samples yield an evenly spaced subset with a random offset.
         """
         counts = np.diff(self.offsets)
         taken = np.minimum(counts, most)
@@ -48,9 +48,9 @@ class ItemSamples:
 
 @torch.no_grad()
 def score_items(structure: LayerNetwork, users: Tensor, beam_size: int, keep: int) -> tuple[Tensor, Tensor]:
-    """The paths with the largest s[v, c] = sum_i p(c | x_i) that a beam over each item's samples finds.
+    """The paths with the largest s[v, c] that a beam over each item's samples finds.
 
-    Users (item, sample, dim) -> nodes (item, path, layer) and scores (item, path), at most `keep` paths, best first.
+    Users (item, sample, dim) -> nodes (item, path, layer) and scores (item, path): at most `keep` paths, best first.
     """
     number, samples, _ = users.shape
     state = structure.begin(users).unsqueeze(1)  # (item, beam, sample, ...)
@@ -82,11 +82,11 @@ def collect_item_scores(
     generator: np.random.Generator,
     device: torch.device,
 ) -> None:
-    """Replace the row of every item that has samples by its item-centred scores.
+    """Replace the table row of every item with samples by item-centred scores.
 
-    An item's present `paths` (item, path) are always scored, so that it can stay: the paths of a rare item are seldom
-    among the likeliest of its users, and without them an M-step would drive it onto those of popular items. The MLP
-    runs in compiled code on the CPU, other layer networks in `score_items`.
+    An item's current `paths` (item, path) are always scored, so that it can stay: the paths of a rare item are seldom
+    among the likeliest of its users, and without them an M-step would move it to the paths of popular items. The MLP
+    runs in compiled code on the CPU, other layer networks run in `score_items`.
     """
     compiled = LayerWeights.pack(*structure.layer_arrays()) if isinstance(structure, MLPStructure) else None
     for items, chosen in samples.draw(most, generator):
@@ -108,7 +108,7 @@ def collect_item_scores(
 
 @torch.no_grad()
 def score_paths(structure: LayerNetwork, users: Tensor, paths: NDArray[np.int64]) -> NDArray[np.float32]:
-    """s[v, c] of given paths: users (item, sample, dim), paths (item, path, layer) -> (item, path)."""
+    """s[v, c] of the given paths: users (item, sample, dim), paths (item, path, layer) -> (item, path)."""
     samples = users.shape[1]
     nodes = torch.from_numpy(paths).to(users.device).repeat_interleave(samples, dim=0)
     each = path_log_probabilities(structure, users.flatten(0, 1), nodes)
@@ -118,7 +118,7 @@ def score_paths(structure: LayerNetwork, users: Tensor, paths: NDArray[np.int64]
 def _with_paths(
     codes: NDArray[np.int64], scores: NDArray[np.float32], paths: NDArray[np.int64], own: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Lists (item, candidate), best first, in which the item's paths (item, path) take the last places."""
+    """Candidate lists (item, candidate), best first, whose last entries are the item's own paths (item, path)."""
     room = codes.shape[1] - paths.shape[1]
     listed = (codes[:, :room, None] == paths[:, None, :]).any(axis=2)
     others = np.where(listed, -1, codes[:, :room])
@@ -128,7 +128,7 @@ def _with_paths(
 def stream_scores(
     structure: LayerNetwork, users: Tensor, targets: NDArray[np.int64], table: ScoreTable, beam_size: int, decay: float
 ) -> None:
-    """Merge the beam of each sample into its item's list: the streaming estimate of Section 3."""
+    """Merge the beam of each sample into its item's list: the streaming update of Section 3."""
     nodes, total = beam_search(structure, users, beam_size)
     codes = encode_paths(nodes.cpu().numpy(), structure.num_nodes)
     table.update(targets, codes, total.exp().cpu().numpy(), decay)

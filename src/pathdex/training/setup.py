@@ -1,4 +1,4 @@
-"""Preparing the process for a training."""
+"""Process setup for a training."""
 
 from __future__ import annotations
 

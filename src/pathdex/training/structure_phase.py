@@ -1,4 +1,4 @@
-"""The EM rounds: E-steps on the structure model over frozen user vectors, each followed by an M-step."""
+"""EM rounds: E-steps on the structure model over frozen user vectors, each followed by an M-step."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from pathdex.training.windows import draw_readers
 class StructurePhase(Phase):
     """`rounds` EM rounds of `structure_epochs` epochs, then `final_epochs` with assignments fixed.
 
-    Differs from the paper: the final epochs train the structure model on the paths of the last M-step, at a learning
-    rate that falls to zero.
+    Differs from the paper: the final epochs train the structure model on the paths of the last M-step, with cosine
+    decay of the learning rate.
     """
 
     name = "structure"
@@ -46,14 +46,14 @@ class StructurePhase(Phase):
         self.random, self.assigner, self.seed = random, assigner, seed
         each = config.structure_epochs
         self.m_steps = range(each - 1, config.rounds * each, each)
-        """The epochs that end with an M-step."""
+        """Epochs that end with an M-step."""
         self.final = range(config.rounds * each, config.rounds * each + (config.final_epochs if config.rounds else 0))
         self.epochs = self.final.stop
         self.e_step = StructureStep(network, config)
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
-        """The user vector before each interaction. The encoder does not change in this phase."""
+        """The user vector before each interaction. The encoder is frozen in this phase."""
         return position_vectors(self.network, self.data, self.config.structure_batch_size)
 
     def begin(self) -> None:
@@ -90,7 +90,7 @@ class StructurePhase(Phase):
         return {**self.assigner.m_step(self.random, epoch, self.vectors), "score_seconds": seconds}
 
     def _readers(self, stream: Stream, epoch: int) -> NDArray[np.int64]:
-        """For each interaction the one whose history predicts it; with `next_items` 1 that is its own."""
+        """For each interaction, the one whose history predicts it: itself if `next_items` is 1."""
         return draw_readers(self.data.sequences, self.config.next_items, self.random.generator(stream, epoch))
 
     def state_dict(self) -> TrainingState:

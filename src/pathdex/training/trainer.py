@@ -1,4 +1,4 @@
-"""Deep Retrieval's training: which phases a schedule has, and what they share."""
+"""Deep Retrieval's training: the phases of each schedule and their shared state."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from pathdex.training.setup import prepare
 from pathdex.training.structure_phase import StructurePhase
 
 SHARED = ("encoder", "embedding_dim", "history_length", "shared_items")
-"""Hyper-parameters that must agree for an encoder's weights to fit."""
+"""Hyper-parameters that must agree to reuse an encoder's weights."""
 
 
 class Trainer:
-    """Learns the network and the paths of one data set.
+    """Trains the network and the paths on one data set.
 
-    The schedule `warm` trains encoder and reranker first, then runs EM on the structure model over frozen user vectors:
-    training both at once from random paths slows the encoder down. `paper` has joint epochs, then EM rounds with the
-    softmax frozen (Section 4).
+    The schedule `warm` trains encoder and reranker first, then runs EM on the structure model over frozen user vectors,
+    since joint training from random paths slows the encoder down. The schedule `paper` runs joint epochs, then EM
+    rounds with the softmax frozen (Section 4).
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Trainer:
         self.loop.resume()
 
     def adopt_encoder(self, config: Config, weights: Mapping[str, NDArray[np.float32]]) -> None:
-        """Skip the encoder epochs: use the encoder and the item table of a network trained with `config`.
+        """Skip the encoder epochs: use the encoder and item table of a network trained with `config`.
 
-        With the same seed, data and encoder settings the result equals that of a whole training.
+        With the same seed, data and encoder settings, the result equals that of a full training.
         """
         if self.config.schedule != "warm":
-            rule = "trains the encoder along with the paths"
+            rule = "trains the encoder jointly with the paths"
             raise ConfigError([Problem(rule, "schedule", self.config.schedule, "use 'warm'")])
         differing = [name for name in SHARED if getattr(config, name) != getattr(self.config, name)]
         if differing:
@@ -92,18 +92,18 @@ class Trainer:
                     f"the trained encoder has {getattr(config, name)!r}",
                     name,
                     getattr(self.config, name),
-                    "choose the same, or train from the beginning",
+                    "choose the same, or train from scratch",
                 )
                 for name in differing
             )
         if len(weights[ITEM_ROWS]) != self.data.num_items:
             raise DataError(
                 f"data has {self.data.num_items:,} items and the trained encoder {len(weights[ITEM_ROWS]):,}: "
-                "must be of the same catalogue"
+                "must have the same catalogue"
             )
-        own = self.network.export()
+        current = self.network.export()
         trained = {name: value for name, value in weights.items() if not name.startswith("structure.")}
-        self.network.restore({**own, **trained})
+        self.network.restore({**current, **trained})
         self.encoder.reranker.rows.table = self.network.items.rows
         self.loop.skip_to(1)
 
@@ -120,7 +120,7 @@ def train_encoder(
 ) -> list[dict[str, Any]]:
     """Train a network without a structure model, in place; returns the records.
 
-    `prepare` must have been called before the network was made, since it seeds torch.
+    Call `prepare` before creating the network, since it seeds torch.
     """
     phase = EncoderPhase(network, config, data, RandomStreams(options.seed, 0))
     saved = checkpointer(checkpoint, config.to_dict(), options, data)
@@ -142,7 +142,7 @@ def checkpointer(
 
 
 def resolve(config: Config, data: Interactions) -> Config:
-    """The configuration with everything that depends on the catalogue filled in."""
+    """The configuration with `num_nodes` derived from the catalogue if it is not set."""
     if config.num_nodes is not None:
         return config
     nodes = default_num_nodes(data.num_items, config.paths_per_item, config.depth, first_path_size(config))

@@ -1,8 +1,8 @@
-"""A user's sequence cut into windows that the encoder reads in one pass, and windows packed into batches.
+"""Cut sequences into windows that the encoder reads in one pass, and pack windows into batches.
 
-One sample per interaction: the target is item t, its features are the items before it. A window overlaps the one before
-by half, and its loss covers the other half, so that every target has at least half of `length` items of context
-(or the whole past, where that is shorter) and counts once per epoch.
+There is one sample per interaction: the target is item t, the input is the items before it. Consecutive windows overlap
+by half, and the loss of a window covers its second half. So every target has at least half of `length` items of
+context (or its whole past, if shorter) and counts once per epoch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathdex.data.ragged import Ragged
 
 START = -1
 SORTED_BATCHES = 32
-"""Windows are sorted by length inside groups of this many batches, so that little of a batch is padding."""
+"""Windows are sorted by length within groups of this many batches, to reduce padding."""
 
 
 @dataclass(frozen=True)
@@ -27,34 +27,36 @@ class Batch:
     inputs: NDArray[np.int64]
     """(window, time) item codes; `START` before a sequence's first item and as padding."""
     window: NDArray[np.int64]
-    """(sample,) the row of `inputs` whose state predicts the target."""
+    """(sample,) row of `inputs` whose state predicts the target."""
     time: NDArray[np.int64]
     """(sample,) its column."""
     position: NDArray[np.int64]
-    """(sample,) where the target stands in the sequences' values."""
+    """(sample,) position of the target in the sequences' values."""
     targets: NDArray[np.int64]
     """(sample,) item codes."""
 
     def read_earlier(self, readers: NDArray[np.int64]) -> Batch:
-        """The same targets, each predicted by the history before the position `readers[position]` of the sequences'
-        values, or by the first state of the window where that begins later."""
+        """The same targets, each predicted by the history before `readers[position]`.
+
+        If the window starts later than that, its first state predicts the target.
+        """
         back = self.position - readers[self.position]
         return replace(self, time=np.maximum(self.time - back, 0))
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Positions into `sequences.values`: a window reads from `context` on and predicts `first` to `end`."""
+    """Positions in `sequences.values`: a window reads from `context` and predicts `first` to `end`."""
 
     sequences: Ragged
     context: NDArray[np.int64]
     first: NDArray[np.int64]
     end: NDArray[np.int64]
     at_start: NDArray[np.bool_]
-    """The window's first input is the start of a sequence, not an item."""
+    """Whether the window's first input is the start token, not an item."""
 
     def batches(self, size: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
-        """Window numbers of each batch, in random order; a batch has about `size` targets."""
+        """Window numbers of each batch, in random order. A batch has about `size` targets."""
         order = generator.permutation(len(self.context))
         targets = (self.end - self.first)[order]
         group = np.cumsum(targets) // (size * SORTED_BATCHES)
@@ -65,10 +67,10 @@ class Windows:
         return [batches[number] for number in generator.permutation(len(batches))]
 
     def batch(self, numbers: NDArray[np.int64]) -> Batch:
-        """The inputs and samples of the given windows."""
+        """Inputs and samples of the given windows."""
         context, first, end = self.context[numbers], self.first[numbers], self.end[numbers]
         time = np.arange(int((end - context).max()))
-        # The state at column k has read the item before position context + k, so that is what it predicts.
+        # The state at column k has read the items before position context + k and predicts the item there.
         read = context[:, None] + time - 1
         inputs = self.sequences.values.take(read, mode="clip").astype(np.int64)
         inputs[self.at_start[numbers], 0] = START
@@ -80,7 +82,7 @@ class Windows:
 
 
 def cut_windows(sequences: Ragged, length: int, generator: np.random.Generator) -> Windows:
-    """Windows over every sequence, with a random first cut in those longer than `length`."""
+    """Windows over every sequence. The first cut of sequences longer than `length` is random."""
     stride = (length + 1) // 2
     lengths = sequences.lengths
     long = lengths > length
@@ -97,8 +99,10 @@ def cut_windows(sequences: Ragged, length: int, generator: np.random.Generator) 
 
 
 def draw_readers(sequences: Ragged, reach: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """For each position of the sequences' values, the one whose history is to predict its item: itself or one of the
-    `reach - 1` before it in the same sequence, all as likely."""
+    """For each position, the position whose history predicts its item.
+
+    Drawn uniformly from the position itself and the `reach - 1` before it in the same sequence.
+    """
     position = np.arange(len(sequences.values))
     before = position - np.repeat(sequences.offsets[:-1], sequences.lengths)
     choices = np.minimum(before + 1, reach)
@@ -107,7 +111,7 @@ def draw_readers(sequences: Ragged, reach: int, generator: np.random.Generator) 
 
 
 def sequential_batches(windows: Windows, size: int) -> Iterator[Batch]:
-    """Every window once, by length, so that there is little padding: for computing, not for training."""
+    """Every window once, sorted by length to reduce padding. For inference, not for training."""
     order = np.argsort(windows.end - windows.context, kind="stable")
     cuts = np.cumsum((windows.end - windows.first)[order]) // size
     for numbers in np.split(order, np.flatnonzero(np.diff(cuts)) + 1):

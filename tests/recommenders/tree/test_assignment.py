@@ -1,4 +1,4 @@
-"""JTM's re-assignment: greedy choice by hand, gains against a loop, and items that go where they belong."""
+"""JTM's reassignment: swaps by hand, gains against a loop, and items that move to the right node."""
 
 import numpy as np
 import torch
@@ -26,20 +26,20 @@ def exchanged(gains: list[list[float]], columns: list[int]) -> list[int]:
     return exchange(np.array(gains), np.array(columns), 10).tolist()
 
 
-def test_rows_change_places_where_the_sum_gains() -> None:
-    # Row 0 gains 3 by going over and row 1 loses 1 by coming back; rows 2 and 3 would lose.
+def test_rows_swap_if_the_sum_gains() -> None:
+    # Row 0 gains 3 and row 1 loses 1 by swapping; rows 2 and 3 would lose.
     gains = [[0.0, 3.0], [0.0, 1.0], [2.0, 0.0], [1.0, 2.0]]
     assert exchanged(gains, [0, 1, 0, 1]) == [1, 0, 0, 1]
 
 
-def test_a_column_that_all_want_goes_to_those_who_gain_most() -> None:
-    # All like the first column best; rows 1 and 2 have the most to lose.
+def test_contested_column_goes_to_the_rows_with_the_largest_gain() -> None:
+    # All rows prefer the first column; rows 1 and 2 have the most to lose.
     assert exchanged([[5.0, 4.0], [9.0, 1.0], [3.0, 0.0], [2.0, 2.0]], [0, 1, 1, 0]) == [1, 0, 0, 1]
 
 
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 1000), num_columns=st.integers(1, 5))
-def test_no_exchange_of_two_rows_is_left_that_gains(seed: int, num_columns: int) -> None:
+def test_no_swap_that_gains_is_left(seed: int, num_columns: int) -> None:
     random = np.random.default_rng(seed)
     columns = random.permutation(np.repeat(np.arange(num_columns), random.integers(1, 5, num_columns)))
     rows = np.arange(len(columns))
@@ -51,25 +51,25 @@ def test_no_exchange_of_two_rows_is_left_that_gains(seed: int, num_columns: int)
     assert (elsewhere + elsewhere.T <= own[:, None] + own + 1e-9).all()
 
 
-def test_items_stay_where_nothing_is_gained() -> None:
+def test_items_stay_without_a_gain() -> None:
     tree = Tree(np.array([2, 0, 3, 1]))
     assert _share_out(tree, 0, 1, np.zeros((4, 2))).tolist() == [2, 0, 3, 1]
 
 
-def test_items_change_places_where_both_gain() -> None:
+def test_items_swap_if_both_gain() -> None:
     tree = Tree(np.arange(4))
     gains = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
     order = _share_out(tree, 0, 1, gains)
     assert sorted(order[:2].tolist()) == [0, 2]
 
 
-def test_levels_are_decided_a_few_at_a_time() -> None:
+def test_segments_stop_every_gap_levels() -> None:
     assert _segments(6, 12, 3) == [6, 9, 11]
     assert _segments(2, 3, 5) == [2]
     assert _segments(1, 6, 2) == [1, 3, 5]
 
 
-def test_a_few_interactions_of_each_item_are_looked_at() -> None:
+def test_sample_limits_interactions_per_item() -> None:
     values = np.array([0, 1, 0, 0, 2, 0], np.int32)
     chosen = _sample(values, 2, np.random.default_rng(0))
     assert np.bincount(values[chosen]).tolist() == [2, 1, 1]
@@ -94,7 +94,7 @@ def test_gains_are_sums_of_log_probabilities() -> None:
     np.testing.assert_allclose(gains, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_items_go_to_the_node_that_scores_them() -> None:
+def test_items_move_to_the_node_that_scores_them() -> None:
     # Users of odd items have seen item 8 and those of even items item 9; node 1 of level 1 wants the former, node 0
     # the latter. Whatever the tree was before, odd items end under node 1.
     network = tiny_network(10, node_model="dnn", first_level=1, gap=1)

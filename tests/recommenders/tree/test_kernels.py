@@ -1,4 +1,4 @@
-"""The compiled score and gradient against the node model in tensors."""
+"""Compiled score and gradient against the node model in torch."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from pathdex.recommenders.tree.node_model import NodeModel, User
 
 
 class Case(NamedTuple):
-    """Five users of four sequences, each with seven of nine nodes; some nodes do not count."""
+    """Five users of four sequences, each with seven of nine nodes; some nodes have no weight."""
 
     model: NodeModel
     items: Tensor
@@ -56,7 +56,7 @@ def case(seed: int, *, attention: bool) -> Case:
 @pytest.mark.parametrize("attention", [True, False])
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10_000))
-def test_scores_are_those_of_the_node_model(attention: bool, seed: int) -> None:
+def test_scores_equal_the_node_model(attention: bool, seed: int) -> None:
     one = case(seed, attention=attention)
     with torch.no_grad():
         found, expected = node_logits(one.model, one.user(), one.table, one.codes), one.logits()
@@ -66,7 +66,7 @@ def test_scores_are_those_of_the_node_model(attention: bool, seed: int) -> None:
 @pytest.mark.parametrize("attention", [True, False])
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10_000))
-def test_the_gradient_is_that_of_autograd(attention: bool, seed: int) -> None:
+def test_gradient_equals_autograd(attention: bool, seed: int) -> None:
     one = case(seed, attention=attention)
     found = node_loss(one.model, one.user(), one.table, one.codes, one.labels, one.weights, one.offsets)
     expected = functional.binary_cross_entropy_with_logits(
@@ -80,7 +80,7 @@ def test_the_gradient_is_that_of_autograd(attention: bool, seed: int) -> None:
         torch.testing.assert_close(gradient, same, rtol=1e-3, atol=1e-3)
 
 
-def test_nodes_without_weight_leave_no_trace() -> None:
+def test_nodes_without_weight_have_no_effect() -> None:
     one = case(0, attention=True)
     loss = node_loss(one.model, one.user(), one.table, one.codes, one.labels, np.zeros_like(one.weights), one.offsets)
     assert float(loss.detach()) == 0

@@ -8,7 +8,7 @@ from pathdex.recommenders.tree.tree import Tree
 from tests.recommenders.tree.tiny import tiny_network
 
 
-def test_a_replanted_node_is_the_mean_of_its_items() -> None:
+def test_replanted_node_is_the_mean_of_its_items() -> None:
     network = tiny_network(7)
     items = network.item_vectors.copy()
     tree = Tree(np.array([6, 5, 4, 3, 2, 1, 0]))
@@ -21,7 +21,7 @@ def test_a_replanted_node_is_the_mean_of_its_items() -> None:
             assert row[-1] == 0
 
 
-def test_histories_are_read_by_items_or_by_their_ancestors() -> None:
+def test_histories_are_represented_by_items_or_ancestors() -> None:
     items = np.array([[-1, 3, 0]])
     plain, joint = tiny_network(5), tiny_network(5, hierarchical=True)
     for level in (1, 2, 3):
@@ -33,7 +33,7 @@ def test_histories_are_read_by_items_or_by_their_ancestors() -> None:
     assert joint.history_rows(3, items).tolist() == [[-1, 3, 0]]
 
 
-def test_histories_score_like_one_at_a_time() -> None:
+def test_batched_scores_equal_single_ones() -> None:
     network = tiny_network(9, hierarchical=True)
     items = np.array([[-1, 3, 0, 8], [-1, 7, -1, -1]])
     together = Histories(network, items, np.array([0, 1]), np.array([3, 1]))
@@ -45,7 +45,7 @@ def test_histories_score_like_one_at_a_time() -> None:
     assert scores[1, 1] == -np.inf
 
 
-def test_weights_come_back_as_they_were() -> None:
+def test_weights_round_trip() -> None:
     network, other = tiny_network(6), tiny_network(6, seed=1)
     other.restore(network.export())
     torch.testing.assert_close(other.rows, network.rows)

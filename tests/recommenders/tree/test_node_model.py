@@ -1,4 +1,4 @@
-"""Windows by hand, and the score against a loop over its formula."""
+"""Windows by hand, and the score against its formula."""
 
 import math
 
@@ -14,7 +14,7 @@ def model(*, attention: bool = True) -> NodeModel:
     return NodeModel(2, 3, 4, 0.5, attention=attention).eval()
 
 
-def test_windows_double_with_their_distance() -> None:
+def test_windows_double_with_distance() -> None:
     values = torch.arange(1.0, 7.0)  # 1 .. 6
     vectors = torch.stack([values, -values], dim=1)[None]
     user = model().read(vectors, torch.tensor([0, 0]), torch.tensor([5, 1]))
@@ -23,7 +23,7 @@ def test_windows_double_with_their_distance() -> None:
     assert user.reached.tolist() == [3, 2]
 
 
-def test_what_comes_later_is_not_read() -> None:
+def test_later_items_are_ignored() -> None:
     vectors = torch.randn(2, 5, 2, generator=torch.Generator().manual_seed(1))
     changed = vectors.clone()
     changed[:, 3:] += 1
@@ -51,7 +51,7 @@ def slow_score(model: NodeModel, user: User, row: int, node: Tensor, bias: Tenso
 
 @pytest.mark.parametrize("attention", [True, False])
 @torch.no_grad()
-def test_the_score_is_its_formula(attention: bool) -> None:
+def test_score_equals_its_formula(attention: bool) -> None:
     net = model(attention=attention)
     torch.nn.init.normal_(net.recency)
     torch.nn.init.normal_(net.key.weight)

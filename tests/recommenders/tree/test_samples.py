@@ -1,4 +1,4 @@
-"""Nodes to learn from: drawn, and reached by a beam."""
+"""Training nodes: drawn, and reached by a beam."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def eleven_samples() -> Batch:
     return Batch(inputs, np.arange(11), np.full(11, 2), np.arange(11), TARGETS)
 
 
-def test_the_leaves_are_always_among_the_levels() -> None:
+def test_levels_always_include_the_leaves() -> None:
     random = np.random.default_rng(0)
     drawn = [draw_levels(3, 7, 2, random) for _ in range(50)]
     assert all(levels[-1] == 7 and len(set(levels)) == 3 for levels in drawn)
@@ -30,7 +30,7 @@ def test_the_leaves_are_always_among_the_levels() -> None:
     assert draw_levels(6, 7, 2, random) == [6, 7]
 
 
-def test_negatives_are_the_other_nodes_of_the_level() -> None:
+def test_negatives_are_other_nodes_of_the_level() -> None:
     tree = Tree(np.random.default_rng(0).permutation(11))
     for level in (1, 2, 4):
         sample = sampled_nodes(tree, level, TARGETS, 200, np.random.default_rng(1))
@@ -40,7 +40,7 @@ def test_negatives_are_the_other_nodes_of_the_level() -> None:
             assert set(row[1:].tolist()) == set(range(tree.size(level))) - {int(row[0])}
 
 
-def test_a_level_of_one_node_has_no_negatives() -> None:
+def test_level_of_one_node_has_no_negatives() -> None:
     sample = sampled_nodes(Tree(np.arange(1)), 1, np.zeros(2, np.int64), 5, np.random.default_rng(0))
     assert sample.nodes.tolist() == [[0], [0]]
     assert sample.labels.tolist() == [[1.0], [1.0]]
@@ -56,14 +56,14 @@ def leaf_by_best_children(network: TreeNetwork, histories: Histories, row: int, 
 
 
 def several_targets() -> NDArray[np.int64]:
-    """Three items for each sample, some of them siblings, one twice, and some missing."""
+    """Three items per sample: some are siblings, one occurs twice, some are missing."""
     targets = np.random.default_rng(1).permuted(np.tile(TARGETS, (11, 1)), axis=1)[:, :3]
     targets[:4, 2] = NO_ITEM
     targets[5] = targets[5, 0]
     return targets
 
 
-def test_the_items_that_follow_end_with_the_sequence() -> None:
+def test_following_items_end_with_the_sequence() -> None:
     sequences = Ragged.from_rows([[4, 5, 6], [], [7, 8]])
     assert following_items(sequences, np.array([0, 2, 3, 4]), 2).tolist() == [[4, 5], [6, -1], [7, 8], [8, -1]]
     assert following_items(sequences, np.array([1]), 5).tolist() == [[5, 6, -1, -1, -1]]
@@ -71,7 +71,7 @@ def test_the_items_that_follow_end_with_the_sequence() -> None:
 
 @pytest.mark.parametrize("targets", [TARGETS[:, None], several_targets()], ids=["one", "several"])
 @torch.no_grad()
-def test_a_pseudo_target_says_where_the_best_children_lead(targets: NDArray[np.int64]) -> None:
+def test_pseudo_target_follows_the_best_children(targets: NDArray[np.int64]) -> None:
     network, batch = tiny_network(11), eleven_samples()
     histories = Histories(network, batch.inputs, batch.window, batch.time)
     held = pseudo_targets(network, histories, targets)
@@ -87,8 +87,8 @@ def test_a_pseudo_target_says_where_the_best_children_lead(targets: NDArray[np.i
                     assert values[row, column] == (reached in wanted)
 
 
-def test_the_best_child_may_lead_to_another_target() -> None:
-    """With both items of a pair taken, their parent's target is 1 whichever of them the model likes best."""
+def test_best_child_can_lead_to_another_target() -> None:
+    """If both items of a pair are taken, the target of their parent is 1, whichever the model prefers."""
     network, batch = tiny_network(11), eleven_samples()
     pair = network.tree.leaves[(network.tree.leaves != NO_ITEM).all(axis=1)][0]
     with torch.no_grad():
@@ -101,7 +101,7 @@ def test_the_best_child_may_lead_to_another_target() -> None:
 
 @pytest.mark.parametrize("targets", [TARGETS[:, None], several_targets()], ids=["one", "several"])
 @torch.no_grad()
-def test_a_level_learns_from_the_nodes_that_the_beam_scores(targets: NDArray[np.int64]) -> None:
+def test_beam_samples_contain_the_nodes_of_the_beam(targets: NDArray[np.int64]) -> None:
     network, batch = tiny_network(11), eleven_samples()
     tree = network.tree
     histories = Histories(network, batch.inputs, batch.window, batch.time)

@@ -1,4 +1,4 @@
-"""The beam against exhaustive and greedy search."""
+"""Beam search against exhaustive and greedy search."""
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ def all_scores(network: TreeNetwork, level: int) -> np.ndarray:
 
 @settings(deadline=None, max_examples=10)
 @given(seed=st.integers(0, 100), hierarchical=st.booleans())
-def test_a_beam_as_wide_as_the_tree_is_exhaustive(seed: int, hierarchical: bool) -> None:
+def test_beam_of_the_whole_tree_is_exhaustive(seed: int, hierarchical: bool) -> None:
     network = tiny_network(13, seed=seed, hierarchical=hierarchical)
     ranking = search(network, HISTORIES, 13, NO_FILTERS, beam=8)
     scores = all_scores(network, network.tree.depth)
@@ -34,7 +34,7 @@ def test_a_beam_as_wide_as_the_tree_is_exhaustive(seed: int, hierarchical: bool)
     assert ranking.candidates.tolist() == [13, 13, 13]
 
 
-def test_a_beam_of_one_is_greedy() -> None:
+def test_beam_of_one_is_greedy() -> None:
     network = tiny_network(13)
     tree = network.tree
     found = beam_search(network, HISTORIES, beam=1)
@@ -52,7 +52,7 @@ def test_a_beam_of_one_is_greedy() -> None:
     n=st.integers(1, 14),
     beam=st.integers(1, 9),
 )
-def test_filters_never_cost_an_answer(excluded: list[list[int]], n: int, beam: int) -> None:
+def test_filters_never_drop_an_eligible_item(excluded: list[list[int]], n: int, beam: int) -> None:
     network = tiny_network(13)
     ranking = search(network, HISTORIES, n, Filters(exclude=Ragged.from_rows(excluded)), beam)
     for query in range(3):
@@ -62,7 +62,7 @@ def test_filters_never_cost_an_answer(excluded: list[list[int]], n: int, beam: i
         assert set(found) <= eligible
 
 
-def test_a_wide_filtered_beam_equals_filtering_afterwards() -> None:
+def test_wide_filtered_beam_equals_filtering_afterwards() -> None:
     network = tiny_network(13)
     allow = np.array([2, 7, 11])
     ranking = search(network, HISTORIES, 3, Filters(allow=[allow] * 3), beam=1)

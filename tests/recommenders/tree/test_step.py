@@ -1,4 +1,4 @@
-"""A gradient step moves what it met and nothing else."""
+"""A gradient step changes only the rows that it uses."""
 
 import numpy as np
 import torch
@@ -15,13 +15,13 @@ def one_sample(inputs: list[int], target: int) -> Batch:
     )
 
 
-def test_rows_are_numbered_as_they_are_used() -> None:
+def test_local_numbers_the_used_rows() -> None:
     used, (first, second) = _local(20, 10, [np.array([[27, -1], [22, 27]]), np.array([29])])
     assert used.tolist() == [22, 27, 29]
     assert (first.tolist(), second.tolist()) == ([[1, -1], [0, 1]], [2])
 
 
-def test_only_the_rows_in_the_step_change() -> None:
+def test_only_used_rows_change() -> None:
     network = tiny_network(8, dropout=0.0)
     before = network.rows.clone()
     sample = NodeSamples(2, np.array([[1, 3]]), np.array([[1.0, 0.0]], np.float32))
@@ -31,7 +31,7 @@ def test_only_the_rows_in_the_step_change() -> None:
     assert changed == {5, 6, first + 1, first + 3}
 
 
-def test_the_loss_is_the_binary_cross_entropy_of_what_counts() -> None:
+def test_loss_is_the_weighted_binary_cross_entropy() -> None:
     network = tiny_network(8, dropout=0.0)
     batch = one_sample([-1, 5, 6], 0)
     nodes, labels = np.array([[1, 3, 0]]), np.array([[1.0, 0.0, 0.0]], np.float32)
@@ -42,7 +42,7 @@ def test_the_loss_is_the_binary_cross_entropy_of_what_counts() -> None:
     np.testing.assert_allclose(loss, 2 * (np.log1p(np.exp(-logits[0])) + np.log1p(np.exp(logits[1]))), rtol=1e-5)
 
 
-def test_the_loss_adds_the_offsets_to_the_scores() -> None:
+def test_loss_adds_offsets_to_the_logits() -> None:
     batch, nodes = one_sample([-1, 5, 6], 0), np.array([[1, 3]])
     labels, offsets = np.array([[1.0, 0.0]], np.float32), np.array([[-2.0, 0.5]], np.float32)
     network = tiny_network(8, dropout=0.0)

@@ -1,4 +1,4 @@
-"""The first tree, and the order of training and tree learning."""
+"""The first tree, and the phases of training and tree learning."""
 
 import numpy as np
 import pytest
@@ -28,25 +28,25 @@ def order_of(data: Interactions, kind: str, categories: list[str] | None = None)
     return first_order(data, kind, categories, np.random.default_rng(0)).tolist()
 
 
-def test_first_trees_by_hand() -> None:
+def test_first_order_by_hand() -> None:
     assert order_of(four_items(), "popularity") == [2, 0, 1, 3]
     # Means: item 2 (5 + 9 + 1) / 3 = 5, item 1 2, item 0 3; item 3 never occurs.
     assert order_of(four_items([5, 2, 9, 3, 1]), "time") == [1, 0, 2, 3]
     assert sorted(order_of(four_items(), "random")) == [0, 1, 2, 3]
 
 
-def test_items_of_a_category_are_side_by_side() -> None:
+def test_items_are_grouped_by_category() -> None:
     assert order_of(four_items(), "popularity", ["y", "x", "y", "x"]) == [1, 3, 2, 0]
 
 
-def test_what_the_first_tree_needs_is_named() -> None:
+def test_missing_inputs_of_the_first_tree_are_an_error() -> None:
     with pytest.raises(DataError, match="first_tree='time': the data has no times; choose random or popularity"):
         order_of(four_items(), "time")
     with pytest.raises(DataError, match="categories has 2 entries: must have one for each of the 4 items"):
         order_of(four_items(), "random", ["x", "y"])
 
 
-def test_data_without_interactions_is_refused() -> None:
+def test_empty_data_is_an_error() -> None:
     nothing = Interactions(Ragged.from_rows([]), Vocabulary(np.arange(0)), Vocabulary(["a"]))
     with pytest.raises(DataError, match="data: has no interactions"):
         TDM().fit(nothing)
@@ -60,14 +60,14 @@ def test_data_without_interactions_is_refused() -> None:
         (OTM, ["tree 1", "tree 2", "beam", "beam"]),
     ],
 )
-def test_trees_are_trained_in_turn(method: type[TDM], phases: list[str]) -> None:
+def test_phases_of_each_method(method: type[TDM], phases: list[str]) -> None:
     notes = RecordedTraining()
     model = method(**QUICK).fit(grouped_data(TEXT_IDS), callbacks=[notes])
     assert [record["phase"] for record in notes.records] == phases
     assert sorted(model.tree.order.tolist()) == list(range(32))
 
 
-def test_without_tree_learning_the_first_tree_stays() -> None:
+def test_first_tree_stays_without_tree_learning() -> None:
     data = grouped_data(TEXT_IDS)
     categories = [code // 8 for code in range(32)]
     model = TDM(**{**QUICK, "clusterings": 0}).fit(data, categories=categories)
@@ -75,14 +75,14 @@ def test_without_tree_learning_the_first_tree_stays() -> None:
 
 
 @pytest.mark.parametrize("method", [TDM, JTM, OTM])
-def test_the_same_seed_gives_the_same_model(method: type[TDM]) -> None:
+def test_same_seed_gives_the_same_model(method: type[TDM]) -> None:
     states = [method(**QUICK, seed=seed).fit(grouped_data(TEXT_IDS)).get_state() for seed in (3, 3, 4)]
     assert states[0].arrays["order"].tobytes() == states[1].arrays["order"].tobytes()
     assert all(array.tobytes() == states[1].weights[name].tobytes() for name, array in states[0].weights.items())
     assert states[0].weights["vectors"].tobytes() != states[2].weights["vectors"].tobytes()
 
 
-def test_every_wrong_setting_is_named() -> None:
+def test_error_lists_all_invalid_parameters() -> None:
     with pytest.raises(ConfigError) as caught:
         TDM(embedding_dim=0, first_tree="category", beam_size=2.5)
     assert [problem.split(":")[0] for problem in map(str, caught.value.problems)] == [
@@ -92,7 +92,7 @@ def test_every_wrong_setting_is_named() -> None:
     ]
 
 
-def test_options_of_a_query() -> None:
+def test_query_options_are_checked() -> None:
     model = TDM(**QUICK).fit(grouped_data(TEXT_IDS))
     histories = Ragged.from_rows([[0, 5]])
     assert model.rank(histories, 3, beam=2).candidates.tolist() == [4]

@@ -33,14 +33,14 @@ def test_children_and_siblings(tree: Tree) -> None:
     assert tree.siblings(3, np.array([3, 0, 4])).tolist() == [0, 3, NO_ITEM]
 
 
-def test_rows_of_items_come_before_those_of_nodes(tree: Tree) -> None:
+def test_item_rows_come_before_node_rows(tree: Tree) -> None:
     assert [tree.first_row(level) for level in (3, 0, 1, 2)] == [0, 5, 6, 8]
     assert tree.num_rows == 5 + 1 + 2 + 4
     assert [tree.size(level) for level in range(4)] == [1, 2, 4, 5]
 
 
 @given(num_items=st.integers(1, 70), seed=st.integers(0, 100))
-def test_it_is_balanced_and_children_lead_to_every_item(num_items: int, seed: int) -> None:
+def test_tree_is_balanced_and_reaches_every_item(num_items: int, seed: int) -> None:
     tree = Tree(np.random.default_rng(seed).permutation(num_items))
     assert 2 ** (tree.depth - 1) < max(num_items, 2) <= 2**tree.depth
     nodes = np.array([0])

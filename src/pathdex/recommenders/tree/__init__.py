@@ -1,4 +1,4 @@
-"""Tree-based retrieval: a binary tree over the catalogue, a model that scores its nodes, a beam search down the levels.
+"""Tree-based retrieval: a binary tree over the items, a model that scores nodes, and beam search by level.
 
-TDM, JTM and OTM are three ways to train it and to learn the tree.
+TDM, JTM and OTM differ in how they train the model and learn the tree.
 """

@@ -1,7 +1,7 @@
-"""Tree learning of JTM (Zhu et al. 2019): items move to the nodes that the node model likes for them.
+"""Tree learning of JTM (Zhu et al. 2019): reassign items to the nodes that the node model prefers.
 
-From the top down, `gap` levels at a time, every node shares out its items among its descendants so that the summed
-log-probability of the interactions grows, and the tree stays balanced.
+From the top down, `gap` levels at a time, every node distributes its items among its descendants so that the summed
+log-probability of the interactions grows. The tree stays balanced.
 """
 
 # mypy: disallow-untyped-decorators=False
@@ -21,22 +21,22 @@ from pathdex.training.windows import cut_windows, sequential_batches
 
 BATCH = 4096
 SWEEPS = 10
-"""Rounds over all pairs of nodes; an assignment mostly ends before."""
+"""Maximum passes over all pairs of nodes; most assignments converge earlier."""
 LEAST_GAIN = 1e-9
-"""An exchange that is worth less is rounding."""
+"""A swap with a smaller gain is a rounding error."""
 
 
 def reassigned_tree(
     network: TreeNetwork, sequences: Ragged, gap: int, samples: int, random: np.random.Generator
 ) -> Tree:
-    """The tree after one pass of assignments with the node model as it is.
+    """The tree after one pass of assignments with the node model fixed.
 
-    At most `samples` interactions of an item are looked at; their sum is scaled to all of them.
+    Uses at most `samples` interactions per item and scales their sum to all of them.
     """
     counts = np.bincount(sequences.values, minlength=network.tree.num_items)
     chosen = _sample(sequences.values, samples, random)
     scale = counts / np.maximum(np.minimum(counts, samples), 1)
-    # The items' present ancestors go on to stand for them in histories while they move.
+    # Histories keep using the old ancestors of items during the pass.
     tree, above = network.tree, 0
     for level in _segments(network.first_level, tree.depth, gap):
         levels = range(max(above + 1, network.first_level), level + 1)
@@ -47,12 +47,12 @@ def reassigned_tree(
 
 
 def _segments(first: int, depth: int, gap: int) -> list[int]:
-    """The levels at which an assignment stops: the first that is scored, then every `gap` levels, above the leaves."""
+    """Levels at which assignments are made: the first scored level, then every `gap` levels above the leaves."""
     return [*range(first, depth - 1, gap), depth - 1]
 
 
 def _sample(values: NDArray[np.int32], most: int, random: np.random.Generator) -> NDArray[np.bool_]:
-    """Which interactions are looked at: `most` of each item, drawn evenly."""
+    """Mask of the interactions to use: at most `most` per item, drawn uniformly."""
     shuffled = random.permutation(len(values))
     order = shuffled[np.argsort(values[shuffled], kind="stable")]
     sorted_values = values[order]
@@ -71,8 +71,10 @@ def _gains(
     sequences: Ragged,
     chosen: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """(item, descendant): the log-probability of each item's interactions, summed over the levels, if the item were
-    under that descendant, on the last of the levels, of the node of level `above` that holds it."""
+    """(item, descendant): summed log-probability of an item's interactions if it were under that descendant.
+
+    Descendants are those of the item's node on level `above`, on the last of `levels`. The sum is over `levels`.
+    """
     network.model.eval()
     bottom = levels[-1]
     width = 1 << (bottom - above)
@@ -90,15 +92,14 @@ def _gains(
             count = 1 << (level - above)
             nodes = holder[targets][:, None] * count + np.arange(count)
             logits = torch.from_numpy(histories.logits(level, nodes))
-            # A node of a middle level counts for every descendant under it.
+            # A node of an intermediate level counts for every descendant.
             total += np.repeat(functional.logsigmoid(logits).numpy(), width // count, axis=1)
         np.add.at(gains, targets, total)
     return gains
 
 
 def _share_out(tree: Tree, above: int, level: int, gains: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The order of the items after those of each node of level `above` were shared out among its descendants on
-    `level`."""
+    """The item order after each node of level `above` has distributed its items among its descendants on `level`."""
     num_columns = 1 << (level - above)
     places, starts = tree.ancestors(level), tree.starts(above)
     for node in range(1 << above):
@@ -109,10 +110,10 @@ def _share_out(tree: Tree, above: int, level: int, gains: NDArray[np.float64]) -
 
 @njit(cache=True, nogil=True)
 def exchange(gains: NDArray[np.float64], columns: NDArray[np.int64], sweeps: int) -> NDArray[np.int64]:
-    """Let rows change columns two by two while that raises the sum of `gains` (row, column), from the columns given.
+    """Swap rows between columns pairwise while that raises the sum of `gains` (row, column).
 
-    For each pair of columns, the rows that gain most by going over change places with those that gain most, or lose
-    least, by coming back. No column's number of rows changes and the sum never falls.
+    For each pair of columns, rows that gain most from moving swap with rows that gain most, or lose least, from
+    moving back. Column sizes stay fixed and the sum never falls.
     """
     columns = columns.copy()
     for _ in range(sweeps):
@@ -136,6 +137,6 @@ def exchange(gains: NDArray[np.float64], columns: NDArray[np.int64], sweeps: int
 
 @njit(cache=True, nogil=True)
 def _falling(rows: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Both by falling value, equal values as they were."""
+    """Both arrays by descending value; stable."""
     order = np.argsort(-values, kind="mergesort")
     return rows[order], values[order]

@@ -1,4 +1,4 @@
-"""Tree learning of TDM (Zhu et al. 2018, Section 3.5): halve the items again and again by balanced 2-means."""
+"""Tree learning of TDM (Zhu et al. 2018, Section 3.5): recursive balanced 2-means of item vectors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ITERATIONS = 8
 def cluster_tree(vectors: NDArray[np.float32], random: np.random.Generator, iterations: int = ITERATIONS) -> Tree:
     """A tree whose nodes hold items with similar vectors (item, dim).
 
-    All nodes of a level are halved at once. Within a node, an item's preference for the second centre over the first is
-    its projection on the difference of the two, so balanced assignment is a sort by that projection.
+    All nodes of a level are split at once. An item's preference for the second centre over the first is its projection
+    onto their difference, so balanced assignment is a sort by that projection.
     """
     tree = Tree(random.permutation(len(vectors)))
     for level in range(tree.depth - 1):
@@ -25,11 +25,11 @@ def cluster_tree(vectors: NDArray[np.float32], random: np.random.Generator, iter
 def _halve(
     vectors: NDArray[np.float32], tree: Tree, level: int, random: np.random.Generator, iterations: int
 ) -> NDArray[np.int64]:
-    """The order in which the items of each node of the level are sorted into its two children."""
+    """The item order after splitting every node of the level into its two children."""
     parents, halves = tree.starts(level), tree.starts(level + 1)[:-1]
     node = np.repeat(np.arange(len(parents) - 1), np.diff(parents))
     order = tree.order
-    # A random item against another is a better start than random halves, whose means are nearly the same.
+    # Two random items are a better start than random halves, whose means are nearly equal.
     size = np.diff(parents)
     first = (random.random(len(size)) * size).astype(np.int64)
     second = (first + 1 + (random.random(len(size)) * np.maximum(size - 1, 1)).astype(np.int64)) % size

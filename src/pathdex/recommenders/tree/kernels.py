@@ -1,7 +1,7 @@
-"""The node model's score and its gradient as compiled loops, node by node.
+"""The node model's score and gradient as compiled loops, node by node.
 
-Tensors of (user, node, hidden) are never built: what a user and a node bring to the score is computed once for each,
-and where they meet a few hundred numbers stay in the nearest cache. `NodeModel.forward` is the same in tensors.
+No tensor (user, node, hidden) is ever built: the parts of users and nodes are computed once each, and combining them
+needs a few hundred numbers, which stay in the first-level cache. `NodeModel.forward` is the reference in torch.
 """
 
 # mypy: disallow-untyped-decorators=False
@@ -24,7 +24,7 @@ NOTHING, ONE = np.float32(0.0), np.float32(1.0)
 
 
 class NodeInputs(NamedTuple):
-    """All that scores depend on; also their gradient."""
+    """Inputs of the score; also used for their gradients."""
 
     keys: Floats
     windows: Floats
@@ -35,13 +35,13 @@ class NodeInputs(NamedTuple):
     out: Floats
     """(hidden,)."""
     table: Floats
-    """(row, dim + 1): node vectors and, last, their biases."""
+    """(row, dim + 1): node vectors and, in the last column, biases."""
     nodes: Floats
     """(row, hidden): the nodes' part of the hidden units."""
 
 
 def node_logits(model: NodeModel, user: User, table: Tensor, codes: NDArray[np.int64]) -> Floats:
-    """Logits (user, node) for codes (user, node) into a table of rows."""
+    """Logits (user, node) for indices (user, node) into a table of rows."""
     logits = np.empty(codes.shape, np.float32)
     _score(_meeting(*_tensors(model, user, table)), user.reached.numpy(), codes, logits)
     return logits
@@ -56,7 +56,7 @@ def node_loss(
     weights: Floats,
     offsets: Floats,
 ) -> Tensor:
-    """The weighted sum of the binary cross-entropies of the labels (user, node), `offsets` added to the logits."""
+    """Weighted sum of binary cross-entropies for labels (user, node), with `offsets` added to the logits."""
     apply: Callable[..., Tensor] = _Loss.apply
     return apply(user.reached.numpy(), codes, labels, weights, offsets, *_tensors(model, user, table))
 
@@ -165,7 +165,7 @@ def _descend(
 ) -> float:
     """The loss; adds its gradient.
 
-    The score is spelt out again, as a call to `_meet` for every node costs an eighth of the time.
+    The score is inlined, since a call to `_meet` per node takes an eighth of the time.
     No inner loop writes to more than one array: LLVM vectorises only loops where few arrays might overlap.
     """
     keys, windows, values, vector, hidden, recency, out, table, nodes = meeting

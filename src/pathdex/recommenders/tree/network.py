@@ -16,7 +16,7 @@ VECTORS = "vectors"
 
 
 class TreeNetwork:
-    """Rows of [vector | bias], one per item and one per inner node, and what scores them."""
+    """Rows of [vector | bias] per item and inner node, and the node model that scores them."""
 
     def __init__(self, settings: TreeConfig, tree: Tree, device: torch.device) -> None:
         dim = settings.embedding_dim
@@ -34,7 +34,7 @@ class TreeNetwork:
 
     @property
     def first_level(self) -> int:
-        """The highest level that is scored."""
+        """The topmost scored level."""
         return min(self.settings.first_level, self.tree.depth - 1)
 
     @property
@@ -42,27 +42,27 @@ class TreeNetwork:
         return self.rows[: self.tree.num_items, :-1].cpu().numpy()
 
     def node_rows(self, level: int, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the vectors of a level's nodes stand in the table."""
+        """Table rows of a level's nodes."""
         return nodes + self.tree.first_row(level)
 
     def reading_level(self, level: int) -> int:
-        """The level of the nodes by which a history is read when the given level is scored."""
+        """The level whose nodes represent history items when `level` is scored."""
         return level if self.settings.hierarchical else self.tree.depth
 
     def history_rows(self, level: int, items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the vectors stand by which a history is read when the level is scored; -1 stays."""
+        """Table rows that represent history items when `level` is scored; -1 stays -1."""
         level = self.reading_level(level)
         rows = self.node_rows(level, self.tree.ancestors(level))
         return np.where(items < 0, -1, rows[items])
 
     def read(self, table: Tensor, codes: Tensor, sequence: Tensor, last: Tensor) -> User:
-        """Users from histories of codes (sequence, time) into a table of rows; code -1 is the start of a history."""
+        """Users from histories of indices (sequence, time) into a table of rows; -1 is the start token."""
         inputs = torch.cat([table[:, :-1], self.model.start[None]])
         vectors = nn.functional.embedding(torch.where(codes < 0, len(table), codes), inputs)
         return self.model.read(vectors, sequence, last)
 
     def score(self, table: Tensor, user: User, codes: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Logits (user, node) for codes (user, node) into a table of rows."""
+        """Logits (user, node) for indices (user, node) into a table of rows."""
         if self.device.type == "cpu":
             return node_logits(self.model, user, table, codes)
         logits: NDArray[np.float32] = self._logits(table, user, codes).cpu().numpy()
@@ -77,12 +77,12 @@ class TreeNetwork:
         weights: NDArray[np.float32],
         offsets: NDArray[np.float32],
     ) -> Tensor:
-        """The weighted sum of the binary cross-entropies of the labels (user, node), `offsets` added to the logits."""
+        """Weighted sum of binary cross-entropies for labels (user, node), with `offsets` added to the logits."""
         if self.device.type == "cpu":
             return node_loss(self.model, user, table, codes, labels, weights, offsets)
-        there = [torch.from_numpy(one).to(self.device) for one in (labels, weights, offsets)]
+        moved = [torch.from_numpy(array).to(self.device) for array in (labels, weights, offsets)]
         return nn.functional.binary_cross_entropy_with_logits(
-            self._logits(table, user, codes) + there[2], there[0], there[1], reduction="sum"
+            self._logits(table, user, codes) + moved[2], moved[0], moved[1], reduction="sum"
         )
 
     def _logits(self, table: Tensor, user: User, codes: NDArray[np.int64]) -> Tensor:
@@ -91,7 +91,7 @@ class TreeNetwork:
         return logits
 
     def replant(self, tree: Tree) -> None:
-        """Change to another tree: items keep their vectors, an inner node starts at the mean of the items under it."""
+        """Switch to another tree. Items keep their vectors; an inner node starts at the mean of its items."""
         self.tree = tree
         ordered = self.item_vectors[tree.order]
         for level in range(tree.depth):
@@ -102,18 +102,19 @@ class TreeNetwork:
             self.rows[first : first + len(means), -1] = 0.0
 
     def export(self) -> dict[str, NDArray[np.float32]]:
-        """Every weight by name, as a bundle stores it."""
+        """All weights by name, including the table, as stored in bundles."""
         weights = {name: value.detach().cpu().numpy() for name, value in self.model.state_dict().items()}
         return {**weights, VECTORS: self.rows.cpu().numpy()}
 
     def restore(self, weights: dict[str, NDArray[np.float32]]) -> None:
+        """Load what `export` returned."""
         tensors = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
         self.rows = tensors.pop(VECTORS).to(self.device)
         self.model.load_state_dict(tensors)
 
 
 class Histories:
-    """A batch of histories, read once for each level where levels read them differently."""
+    """A batch of histories, encoded once, or once per level if levels represent items differently."""
 
     def __init__(
         self,
@@ -127,18 +128,18 @@ class Histories:
         self._read: dict[int, User] = {}
 
     def user(self, level: int) -> User:
-        """The users as the level sees them."""
+        """The encoded users for scoring `level`."""
         key = self.network.reading_level(level)
         if key not in self._read:
             used, codes = np.unique(self.network.history_rows(level, self.items), return_inverse=True)
-            unseen = int((used < 0).any())  # The start sorts first.
+            unseen = int((used < 0).any())  # The start token sorts first.
             table = self.network.rows[_tensor(used[unseen:], self.network.device)]
             local = _tensor(codes.reshape(self.items.shape) - unseen, self.network.device)
             self._read[key] = self.network.read(table, local, self.sequence, self.last)
         return self._read[key]
 
     def logits(self, level: int, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Scores (user, node) of a level's nodes; a missing node scores -inf."""
+        """Scores (user, node) of a level's nodes; -inf for missing nodes (-1)."""
         network, wanted = self.network, np.maximum(nodes, 0)
         first = network.tree.first_row(level)
         if wanted.size < network.tree.size(level):

@@ -1,7 +1,7 @@
-"""The node model: how much a user with a history would like what is under a node.
+"""The node model: how much a user likes the items under a node.
 
-A history is read as windows that double in length with their distance (TDM's time windows): the last item, the one
-before, the two before that, four, eight ... Each is the mean of its items' vectors.
+The history is split into windows that double in length with distance (TDM's time windows): the last item, the one
+before, the two before that, four, eight, ... Each window is the mean of its items' vectors.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathdex.model.encoders import identity_linear
 
 
 class User(NamedTuple):
-    """What the node model keeps of a user, to meet any number of nodes."""
+    """An encoded user, to score any number of nodes."""
 
     keys: Tensor
-    """(user, window, dim): what a node's vector is multiplied by for the attention."""
+    """(user, window, dim): attention keys."""
     windows: Tensor
     """(user, window, dim)."""
     values: Tensor
@@ -29,15 +29,14 @@ class User(NamedTuple):
     hidden: Tensor
     """(user, hidden): the user's own part of the hidden units."""
     reached: Tensor
-    """(user,): the windows that the history reaches; the others are empty."""
+    """(user,): number of non-empty windows."""
 
 
 class NodeModel(nn.Module):
     """logit(u, n) = e_n . (x_u + a_u(n)) + b_n + w . relu(W e_n + V a_u(n) + h_u).
 
-    a_u(n) is the history as the node sees it: the windows weighted by attention with e_n as the query. x_u and h_u come
-    from all windows side by side through a dense layer each. With `attention` off x_u takes the place of a_u(n), and
-    counts once.
+    a_u(n) is the attention over the windows with e_n as the query. x_u and h_u are dense layers over all windows,
+    concatenated. Without `attention`, x_u replaces a_u(n) and is added only once.
     """
 
     def __init__(self, dim: int, windows: int, hidden: int, dropout: float, *, attention: bool) -> None:
@@ -57,11 +56,11 @@ class NodeModel(nn.Module):
         nn.init.normal_(self.out.weight, std=0.1 * hidden**-0.5)
 
     def read(self, vectors: Tensor, rows: Tensor, last: Tensor) -> User:
-        """Users from item vectors (sequence, time, dim): user i is sequence `rows[i]` up to and with time `last[i]`."""
+        """Users from item vectors (sequence, time, dim): user i is sequence `rows[i]` up to and including `last[i]`."""
         vectors = self.dropout(vectors)
         time, dim = vectors.shape[1], vectors.shape[2]
         sums = nn.functional.pad(vectors.cumsum(dim=1), (0, 0, 1, 0)).view(-1, dim)  # (sequence x (time + 1), dim)
-        # Windows that no history reaches would be zero all through.
+        # Windows beyond the longest history would be all zeros.
         reach = min(self.num_windows, 1 + (time - 1).bit_length())
         back = torch.tensor([0, *(2**window for window in range(reach))], device=vectors.device)
         ends = (last[:, None] + 1 - back).clamp_(min=0)  # (user, window + 1)
@@ -77,7 +76,7 @@ class NodeModel(nn.Module):
         if self.attention:
             keys = self.key(windows) / math.sqrt(dim)
             return User(keys, windows, self.seen_part(windows), vector, hidden, (length > 0).sum(dim=1))
-        # As one window that every node sees.
+        # A single window that is the same for every node.
         alone, nothing = vector[:, None], torch.zeros_like(vector)
         return User(nothing[:, None], alone, self.seen_part(alone), nothing, hidden, torch.ones_like(rows))
 

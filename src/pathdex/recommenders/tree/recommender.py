@@ -1,4 +1,4 @@
-"""What the tree-based baselines have in common as estimators."""
+"""Base of the tree-based estimators."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ QUERY_BLOCK = 256
 
 
 class TreeRecommender(Recommender):
-    """A tree, a node model and a beam search. Every field of `TreeConfig` is a keyword."""
+    """Beam search over a tree with a node model. Every field of `TreeConfig` is a keyword."""
 
     defaults: ClassVar[Mapping[str, Any]] = {}
-    """Where the method's defaults differ from those of `TreeConfig`."""
+    """Defaults that differ from those of `TreeConfig`."""
 
     run_options = ("seed", "device", "threads")
     query_options = ("beam",)
@@ -55,11 +55,10 @@ class TreeRecommender(Recommender):
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn the node model and the tree.
+        """Train the node model and learn the tree; returns the estimator.
 
-        `categories`, one per item in the order of `data.items`, puts items of a category side by side in the first
-        tree. With `checkpoint`, the training state is kept in that file; `resume=True` continues from it to the result
-        that an uninterrupted training would have had.
+        `categories`, one per item in the order of `data.items`, groups the items of the first tree. `checkpoint` is a
+        file for the training state; `resume=True` continues from it and gives the result of an uninterrupted training.
         """
         trainer = TreeTrainer(
             self.settings,
@@ -87,9 +86,9 @@ class TreeRecommender(Recommender):
         return self.network.tree
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        """The best `min(n, eligible)` leaves under a beam; the score is the leaf's logit.
+        """The best `min(n, eligible)` leaves that a beam finds; the score is the leaf's logit.
 
-        Option: `beam`, the nodes to keep on each level.
+        Option: `beam`, the number of nodes to keep per level.
         """
         self._check_options(options)
         default = self.settings.beam_size

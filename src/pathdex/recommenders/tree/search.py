@@ -1,4 +1,4 @@
-"""Beam search down the tree: on each level the best nodes are kept, and only their children are looked at."""
+"""Beam search down the tree: each level keeps the best nodes and scores only their children."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from pathdex.retrieval.ranking import Ranking, incomplete_rows, replace_rows, to
 
 
 class Leaves(NamedTuple):
-    """What a search found."""
+    """Result of a search."""
 
     items: NDArray[np.int64]
-    """(query, leaf), `NO_ITEM` where there is none."""
+    """(query, leaf), `NO_ITEM` for none."""
     scores: NDArray[np.float32]
-    """(query, leaf), -inf beside `NO_ITEM`."""
+    """(query, leaf), -inf for `NO_ITEM`."""
 
 
 def search(network: TreeNetwork, histories: Ragged, n: int, filters: Filters, beam: int) -> Ranking:
-    """The best n eligible leaves of those under a beam.
+    """The best n eligible leaves that a beam finds.
 
-    Filters are applied to what the beam finds. Where that leaves too few items, the beam goes down anew with no
-    narrower width than n and only over nodes with an eligible item under them, which cannot miss any: either all such
-    nodes of a level are kept, or at least n of them.
+    Filters apply to the leaves that the beam finds. If too few are left, the search repeats with a beam of at least n
+    over nodes with an eligible item below them. This cannot miss any, since a level keeps either all such nodes or at
+    least n of them.
     """
     num_items = network.tree.num_items
     ranking = _ranked(beam_search(network, histories, beam), num_items, n, filters)
@@ -47,29 +47,29 @@ def search(network: TreeNetwork, histories: Ragged, n: int, filters: Filters, be
 def beam_search(
     network: TreeNetwork, histories: Ragged, beam: int, eligible: NDArray[np.bool_] | None = None
 ) -> Leaves:
-    """The leaves under the best `beam` nodes of the level above, found level by level from the first that is scored.
+    """The leaves under the best `beam` nodes of the level above, found level by level from the first scored level.
 
-    With `eligible` (query, item), nodes without an eligible item under them are passed by.
+    With `eligible` (query, item), nodes without an eligible item below them are skipped.
     """
     network.model.eval()
     tree, length = network.tree, network.settings.history_length
     items, last = pad_histories(histories.last(length), length)
-    asked = Histories(network, items, np.arange(len(items)), last)
+    encoded = Histories(network, items, np.arange(len(items)), last)
     first = network.first_level
     nodes = np.broadcast_to(np.arange(tree.size(first)), (len(items), tree.size(first)))
     for level in range(first, tree.depth):
-        scores = asked.logits(level, nodes)
+        scores = encoded.logits(level, nodes)
         if eligible is not None:
-            scores[~_open(tree, level, nodes, eligible)] = -np.inf
+            scores[~_has_eligible(tree, level, nodes, eligible)] = -np.inf
         kept = np.sort(np.argsort(-scores, axis=1, kind="stable")[:, :beam], axis=1)
         nodes = tree.children(level, np.take_along_axis(nodes, kept, axis=1))
     if eligible is not None:
         there = np.take_along_axis(eligible, np.maximum(nodes, 0), axis=1)
         nodes = np.where(there, nodes, NO_ITEM)
-    return Leaves(nodes, asked.logits(tree.depth, nodes))
+    return Leaves(nodes, encoded.logits(tree.depth, nodes))
 
 
-def _open(tree: Tree, level: int, nodes: NDArray[np.int64], eligible: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _has_eligible(tree: Tree, level: int, nodes: NDArray[np.int64], eligible: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether there is an eligible item under each node (query, node)."""
     under = np.logical_or.reduceat(eligible[:, tree.order], tree.starts(level)[:-1], axis=1)
     return np.take_along_axis(under, nodes, axis=1)

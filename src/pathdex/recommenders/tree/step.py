@@ -1,4 +1,4 @@
-"""A gradient step on the node model and on the vectors of the nodes that it meets."""
+"""A gradient step on the node model and the vectors of the nodes it uses."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from pathdex.training.windows import Batch
 
 
 class NodeSamples(NamedTuple):
-    """What a level is to learn from each sample: nodes (sample, node) and whether the user takes what is under them."""
+    """Training nodes of a level, (sample, node), and whether the user takes an item under them."""
 
     level: int
     nodes: NDArray[np.int64]
     labels: NDArray[np.float32]
     weights: NDArray[np.float32] | None = None
-    """0 for nodes that do not count; without it all do."""
+    """0 for nodes that do not count; None if all count."""
     offsets: NDArray[np.float32] | None = None
-    """Added to the logits in the loss, and in the loss only."""
+    """Added to the logits in the loss only."""
 
 
 class _Table(NamedTuple):
-    """The rows of a level that a step uses. Autograd fills a gradient of a whole table for any part, so each level has
-    its own."""
+    """The rows of a level that a step uses.
+
+    One table per level, since autograd allocates the gradient of a whole table even if a part is used.
+    """
 
     rows: Tensor
     vectors: Tensor
@@ -48,7 +50,7 @@ class _Table(NamedTuple):
 
 
 class NodeStep:
-    """Binary cross-entropy over the nodes of a few levels, summed over nodes and levels, averaged over samples."""
+    """Binary cross-entropy over nodes of several levels, summed over nodes and levels, averaged over samples."""
 
     def __init__(self, network: TreeNetwork) -> None:
         settings = network.settings
@@ -58,7 +60,7 @@ class NodeStep:
         self.rows = LazyAdam(network.rows, settings.node_learning_rate, compiled=True)
 
     def __call__(self, batch: Batch, samples: Sequence[NodeSamples], rate: float = 1.0) -> float:
-        """Take the step at `rate` times the learning rates. Returns the loss."""
+        """Take a step at `rate` times the learning rates; returns the loss."""
         network = self.network
         network.model.train()
         read = sorted({network.reading_level(sample.level) for sample in samples})
@@ -96,8 +98,8 @@ class NodeStep:
 def _local(
     first: int, size: int, arrays: Sequence[NDArray[np.int64]]
 ) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-    """The distinct rows from `first` on that the arrays name, sorted, and the arrays as places among them; -1 stays."""
-    # A stamp for each row and one more, which -1 hits.
+    """The sorted distinct rows in the arrays, and the arrays as positions among them; -1 stays -1."""
+    # One mark per row, and one more for -1.
     places = np.zeros(size + 1, np.int64)
     numbers = [np.where(array < 0, -1, array - first) for array in arrays]
     for array in numbers:

@@ -1,4 +1,4 @@
-"""Training and tree learning in turn: a phase per tree, then beam-aware epochs on the last one (OTM)."""
+"""Training of tree models: one phase per tree, then beam-aware epochs on the last tree (OTM)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pathdex.training.windows import Batch, cut_windows, draw_readers
 
 
 class TreeStream(IntEnum):
-    """The random draws of a tree model. The numbers enter the seed, so changing one changes every trained model."""
+    """The random draws of a tree model. The values are part of the seed: changing one changes every trained model."""
 
     FIRST_TREE = 0
     TREE = 1
@@ -43,7 +43,7 @@ class TreeStream(IntEnum):
 
 
 class TreeTrainer:
-    """Learns the tree and the node model of one data set."""
+    """Trains the node model and learns the tree on one data set."""
 
     def __init__(
         self,
@@ -71,14 +71,14 @@ class TreeTrainer:
         self.loop.resume()
 
     def run(self) -> TreeNetwork:
-        """Train to the end."""
+        """Train to the end; returns the network."""
         self.loop.run()
         self.network.model.eval()
         return self.network
 
 
 class TreePhase(Phase):
-    """Learns one tree, then trains the node model on it with sampled nodes (TDM)."""
+    """Learns one tree, then trains the node model on sampled nodes (TDM)."""
 
     def __init__(self, network: TreeNetwork, data: Interactions, seed: int, number: int) -> None:
         self.network, self.data, self.seed, self.number = network, data, seed, number
@@ -98,14 +98,14 @@ class TreePhase(Phase):
         if self.number <= settings.clusterings:
             network.replant(cluster_tree(network.item_vectors, random))
         else:
-            # Nodes keep their vectors: items have chosen the nodes for what they are.
+            # Nodes keep their vectors, since the items were assigned by them.
             network.tree = reassigned_tree(
                 network, self.data.sequences, settings.gap, settings.assignment_samples, random
             )
 
     @property
     def first_level(self) -> int:
-        """The first level that is trained. Of a tree that clustering will replace, only the leaves' vectors live on."""
+        """First trained level: the leaves if clustering will replace the tree, since only their vectors are kept."""
         tree = self.network.tree
         return tree.depth if self.number < self.settings.clusterings else self.network.first_level
 
@@ -132,7 +132,7 @@ class TreePhase(Phase):
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
         if epoch == self.epochs - 1:
-            self.node_step = None  # The next tree starts with fresh optimisers.
+            self.node_step = None  # The next tree starts with fresh optimizers.
         return {}
 
     def _random(self, stream: TreeStream, *key: int) -> np.random.Generator:
@@ -156,7 +156,7 @@ class TreePhase(Phase):
     def load_state_dict(self, state: TrainingState) -> None:
         arrays, prefix = state.arrays, "network."
         if self.number == 0:
-            # Phases share the network; the first one restores it for all.
+            # Phases share the network, so the first phase restores it for all.
             self.network.tree = Tree(arrays["order"])
             own = {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
             self.network.restore(own)
@@ -170,14 +170,14 @@ class TreePhase(Phase):
 
 
 class BeamPhase(TreePhase):
-    """Trains on the nodes that a beam of the model itself reaches (OTM)."""
+    """Trains on the nodes that a beam of the model reaches (OTM)."""
 
     def __init__(self, network: TreeNetwork, data: Interactions, seed: int, number: int) -> None:
         super().__init__(network, data, seed, number)
         self.name, self.epochs = "beam", self.settings.beam_epochs
 
     def _learn_tree(self) -> None:
-        """The last tree stays."""
+        """Keep the last tree."""
 
     def _samples(self, batch: Batch, levels: list[int], random: np.random.Generator) -> Sequence[NodeSamples]:
         settings = self.settings
@@ -188,7 +188,7 @@ class BeamPhase(TreePhase):
 def first_order(
     data: Interactions, kind: str, categories: Sequence[Any] | None, random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """The items as the first tree has them: by category where given, and otherwise or within one by `kind`."""
+    """The item order of the first tree: by category if given, then by `kind`."""
     if kind == "popularity":
         order = popularity_order(data.item_counts())
     elif kind == "time":
@@ -208,7 +208,7 @@ def first_order(
 
 
 def _mean_times(data: Interactions) -> NDArray[np.float64]:
-    """When each item is taken on average; items without interactions come last."""
+    """Mean time of each item's interactions; inf without interactions."""
     if data.times is None:
         raise DataError("first_tree='time': the data has no times; choose random or popularity")
     counts = data.item_counts()
