@@ -18,7 +18,7 @@ from pathdex.cli.app import app
 from pathdex.config import PRESETS, Config, RunOptions
 from pathdex.data import findings
 from pathdex.data.columns import COMMON_NAMES
-from pathdex.data.datasets import SOURCES
+from pathdex.data.datasets import DATASETS
 from pathdex.recommenders.ffm_hnsw import FFMConfig
 from pathdex.recommenders.implicit_als import ALSConfig
 from pathdex.recommenders.jtm import JTM
@@ -130,7 +130,7 @@ def _column_names() -> str:
 
 def _sources() -> str:
     rows = []
-    for name, source in SOURCES.items():
+    for name, source in DATASETS.items():
         reading = ", ".join(f"`{key}` {value}" for key, value in source.reading.items() if key != "format")
         rows.append([f"`{name}`", f"`{source.filename}`", reading, f"{source.valid_users} + {source.test_users}"])
     return _table(["name", "file", "read with", "validation + test users"], rows)

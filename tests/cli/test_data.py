@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pathdex.data import SOURCES, Dataset
+from pathdex.data import DATASETS, Dataset
 from tests.cli.conftest import Pathdex, files_under
 
 
@@ -117,7 +117,7 @@ def test_fetch_takes_a_file_on_disk_and_says_how_to_train(
         test_users=7,
         terms="free",
     )
-    monkeypatch.setitem(SOURCES, "set", source)
+    monkeypatch.setitem(DATASETS, "set", source)
     target = tmp_path / "data" / "set.zip"
     text = pathdex("data", "fetch", "set", "--file", mine, "--folder", target.parent).stdout
     assert target.read_bytes() == b"archive"

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from pathdex.data import SOURCES, fetch, find_source, read
+from pathdex.data import DATASETS, fetch, find_dataset, read
 from pathdex.errors import DataError, StorageError
 
 
@@ -97,8 +97,8 @@ def movielens(archive, monkeypatch):
 
 
 def point(monkeypatch, name, server, md5):
-    source = dataclasses.replace(SOURCES[name], url=server.url, md5=md5)
-    monkeypatch.setitem(SOURCES, name, source)
+    source = dataclasses.replace(DATASETS[name], url=server.url, md5=md5)
+    monkeypatch.setitem(DATASETS, name, source)
 
 
 def names(folder):
@@ -111,7 +111,7 @@ def test_a_download_lands_whole_and_is_read_by_its_protocol(movielens, archive, 
     assert path.read_bytes() == archive
     assert names(path.parent) == ["ml-1m.zip"]
     assert seen[-1] == (len(archive), len(archive))
-    data = read(path, **SOURCES["movielens-1m"].reading)
+    data = read(path, **DATASETS["movielens-1m"].reading)
     assert (data.num_users, data.num_items) == (8, 26)
 
 
@@ -204,7 +204,7 @@ def test_offline_the_message_tells_the_way_out(tmp_path, monkeypatch):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}/file"
-    monkeypatch.setitem(SOURCES, "movielens-1m", dataclasses.replace(SOURCES["movielens-1m"], url=url))
+    monkeypatch.setitem(DATASETS, "movielens-1m", dataclasses.replace(DATASETS["movielens-1m"], url=url))
     message = rf"cannot download {url}: .*refused.*; or download it by hand and pass it with file= \(.* --file\)"
     with pytest.raises(DataError, match=message):
         fetch("movielens-1m", tmp_path)
@@ -267,7 +267,7 @@ def test_books_have_no_published_checksum_so_the_first_is_kept(tmp_path, monkeyp
         path = fetch("amazon-books", tmp_path / "data")
     record = tmp_path / "data" / "ratings_Books.csv.sha256"
     assert record.read_text() == f"{hashlib.sha256(BOOKS).hexdigest()}  ratings_Books.csv\n"
-    data = read(path, **SOURCES["amazon-books"].reading)
+    data = read(path, **DATASETS["amazon-books"].reading)
     assert (data.num_users, data.num_items, data.num_interactions) == (3, 12, 36)
     assert data.items.id(0) == "00000"
     assert fetch("amazon-books", tmp_path / "data") == path
@@ -285,12 +285,12 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 def test_an_unknown_name():
     known = "movielens-1m, movielens-20m, movielens-25m, amazon-books"
     with pytest.raises(DataError, match=f"name='movielens-20': must be one of {known}; did you mean 'movielens-20m'"):
-        find_source("movielens-20")
+        find_dataset("movielens-20")
 
 
-@pytest.mark.parametrize("name", list(SOURCES))
+@pytest.mark.parametrize("name", list(DATASETS))
 def test_every_source_carries_its_protocol(name):
-    source = SOURCES[name]
+    source = DATASETS[name]
     assert source.url.startswith("https://")
     assert source.url.endswith(source.filename)
     assert source.reading["min_interactions"] == 10

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pathdex.data import demo_catalogue
-from pathdex.data.words import INTERESTS
+from pathdex.data.demo_catalogue import INTERESTS
 from pathdex.errors import ConfigError
 
 
