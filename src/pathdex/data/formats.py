@@ -60,10 +60,7 @@ def reading(name: str) -> Iterator[None]:
         yield
     except (pl.exceptions.PolarsError, pa.ArrowException, zipfile.BadZipFile, OSError, EOFError) as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
-        remedy = (
-            "if it is a file, it is damaged, truncated or of another format: get it again, or name its format with "
-            "format=; if it is a frame, a column mixes types: cast it"
-        )
+        remedy = "for a file: get it again, or name its format with format=; for a frame: cast columns of mixed types"
         raise DataError(Problem(f"{name} cannot be read ({reason})", remedy=remedy)) from error
 
 

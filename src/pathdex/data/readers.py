@@ -81,7 +81,7 @@ class RowFilters:
     def all_dropped(self, name: str, count: int) -> Problem:
         """The problem that no row of a source is kept."""
         values = ", ".join(f"{key}={value}" for key, value in vars(self).items())
-        return Problem(f"none of the {count:,} rows of {name} is kept with {values}", remedy="lower these")
+        return Problem(f"none of the {count:,} rows of {name} is kept with {values}", remedy="lower them")
 
 
 def build(rows: Rows, filters: RowFilters, *, name: str, ordered: bool) -> Interactions:

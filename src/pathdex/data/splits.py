@@ -147,7 +147,7 @@ def too_few_users(users: int, able: int, valid_users: int, test_users: int) -> P
     """The problem with holding out that many users of `users`, of whom `able` can be held out; or None."""
     argument, held_out = "valid_users + test_users", valid_users + test_users
     if held_out > able:
-        rule = f"only {able:,} users have two or more interactions and can be held out"
+        rule = f"only {able:,} of {users:,} users have two or more interactions and can be held out"
         return Problem(rule, argument, held_out, "lower the numbers or min_interactions")
     if held_out == users:
         return Problem(f"no user is left to train on; there are {users:,}", argument, held_out, "lower the numbers")
