@@ -12,7 +12,8 @@ from typing import Any
 from pathdex.data.download import Progress, download
 from pathdex.errors import DataError, Problem, StorageError, did_you_mean
 from pathdex.storage.array_folder import file_digest
-from pathdex.storage.atomic import atomic_write, make_folders, publish_file
+from pathdex.storage.atomic import atomic_write, publish_file
+from pathdex.storage.durability import make_folders
 
 
 @dataclass(frozen=True)

@@ -1,38 +1,62 @@
-"""Staging files and folders: `.NAME.XXXXXXXX.staging` beside a target, locked while their process lives.
+"""Staging folders: `.NAME.XXXXXXXX.staging` beside a target, locked while their process lives.
 
-A process that is killed leaves its staging behind without a lock. The next write to the same target removes it.
+A killed process leaves its staging folder behind, without the lock. The next write to the same target removes it.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from pathdex.storage.durability import make_folders
 
+fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 SUFFIX = ".staging"
+NEW, PREVIOUS = "new", "previous"
+"""Names in a staging folder: what is being written, and what it replaces."""
 EMPTY_SECONDS = 60.0
-"""Empty staging without a lock is kept this long: a live process may be about to lock it."""
+"""An empty staging folder without a lock is kept this long: its process may be about to lock it."""
 UNKNOWN_SECONDS = 86_400.0
-"""Staging is kept this long where the file system has no locks."""
-
-
-def prefix_of(target: Path) -> str:
-    """How the names of a target's staging begin."""
-    return f".{target.name}."
+"""A staging folder is kept this long where the file system has no locks."""
 
 
 @contextmanager
-def staging_lock(staging: Path) -> Iterator[None]:
-    """Mark the staging as in use until the block or the process ends."""
+def staging_folder(target: Path) -> Iterator[Path]:
+    """A locked folder beside the target, removed at the end. Parents of the target are created."""
+    make_folders(target.parent)
+    remove_stale(target)
+    staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=SUFFIX, dir=target.parent))
+    try:
+        with _lock(staging):
+            yield staging
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def remove_stale(target: Path) -> None:
+    """Remove staging folders of `target` that killed processes left.
+
+    If the target is missing and a killed process had moved it to its staging folder, it is moved back.
+    """
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[^.]+{re.escape(SUFFIX)}")
+    with suppress(OSError):
+        found = [Path(entry.path) for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)]
+        for staging in filter(_is_stale, found):
+            if (staging / PREVIOUS).exists() and not target.exists():
+                (staging / PREVIOUS).rename(target)
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def _lock(staging: Path) -> Iterator[None]:
     handle = os.open(staging, os.O_RDONLY) if fcntl else None
     try:
         if handle is not None:
@@ -44,48 +68,21 @@ def staging_lock(staging: Path) -> Iterator[None]:
             os.close(handle)
 
 
-def remove_stale(target: Path, *, restore: str | None = None) -> None:
-    """Remove staging of `target` that a killed process left.
-
-    If the target is missing and the staging holds a folder named `restore`, that folder is moved to the target first.
-    """
-    pattern = re.compile(re.escape(prefix_of(target)) + r"[^.]+" + re.escape(SUFFIX))
-    with suppress(OSError):
-        found = [Path(entry.path) for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)]
-        for staging in filter(_is_stale, found):
-            if restore is not None and (staging / restore).exists() and not target.exists():
-                (staging / restore).rename(target)
-            remove(staging)
-
-
-def remove(staging: Path) -> None:
-    """Delete a staging file or folder; errors are ignored, since the next write tries again."""
-    if staging.is_dir():
-        shutil.rmtree(staging, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            staging.unlink(missing_ok=True)
-
-
 def _is_stale(staging: Path) -> bool:
     try:
-        state = staging.stat()
+        age = time.time() - staging.stat().st_mtime
+        if fcntl is None:
+            return age > UNKNOWN_SECONDS
         handle = os.open(staging, os.O_RDONLY)
     except OSError:
         return False
     try:
-        if fcntl:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        known = bool(fcntl)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A process locks its staging folder before it writes there, so only an empty one can be in use.
+        return any(staging.iterdir()) or age > EMPTY_SECONDS
     except BlockingIOError:
         return False
     except OSError:
-        known = False
+        return age > UNKNOWN_SECONDS
     finally:
         os.close(handle)
-    age = time.time() - state.st_mtime
-    if not known:
-        return age > UNKNOWN_SECONDS
-    # Staging is locked before anything is written to it, so only an empty one can belong to a live process.
-    empty = not any(staging.iterdir()) if staging.is_dir() else state.st_size == 0
-    return not empty or age > EMPTY_SECONDS
