@@ -47,7 +47,7 @@ def test_validate_passes_good_data(pathdex: Pathdex, ratings: Path) -> None:
 
 def test_validate_knows_the_split(pathdex: Pathdex, ratings: Path) -> None:
     asked = ["data", "validate", ratings, "--user", "who", "--item", "what", "--test-users", 9]
-    assert "error D302: valid_users=0, test_users=9" in pathdex(*asked, fails=1).stdout
+    assert "error D302: valid_users + test_users=9: only 4 of 4 users" in pathdex(*asked, fails=1).stdout
 
 
 @pytest.mark.parametrize(

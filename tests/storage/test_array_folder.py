@@ -130,11 +130,11 @@ def test_checksums_are_verified_up_to_a_limit(path: Path, monkeypatch: pytest.Mo
     content[-1] ^= 1
     (path / "one.npy").write_bytes(content)
     files = read_manifest(path, FORMAT)["files"]
-    with pytest.raises(BundleError, match="is damaged: the checksum of one.npy is wrong"):
+    with pytest.raises(BundleError, match=r"is damaged: the checksum of one.npy is wrong"):
         read_arrays(path, FORMAT, files)
     monkeypatch.setattr(array_folder, "VERIFY_LIMIT", 10)
     read_arrays(path, FORMAT, files)
-    with pytest.raises(BundleError, match="is damaged: the checksum of one.npy is wrong"):
+    with pytest.raises(BundleError, match=r"is damaged: the checksum of one.npy is wrong"):
         read_arrays(path, FORMAT, files, verify=True)
 
 

@@ -161,6 +161,17 @@ class TestFolders:
         assert names(target) == ["deep"]
         assert names(tmp_path) == ["folder"]
 
+    def test_an_error_about_a_file_inside_names_its_final_path(self, tmp_path: Path) -> None:
+        message = rf"^cannot write {tmp_path / 'folder' / 'inner'}: File too large"
+        with (
+            file_size_limit(100),
+            pytest.raises(StorageError, match=message),
+            atomic_folder(tmp_path / "folder") as folder,
+            atomic_write(folder / "inner") as stream,
+        ):
+            stream.write(b"x" * 10_000)
+        assert names(tmp_path) == []
+
     def test_a_link_is_replaced_and_its_target_kept(self, tmp_path: Path) -> None:
         make(tmp_path / "real", "old")
         (tmp_path / "link").symlink_to("real")

@@ -51,7 +51,10 @@ def atomic_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path
     with _storage_errors(path, REMEDY), staging_folder(path) as staging:
         new = staging / NEW
         new.mkdir()
-        yield new
+        try:
+            yield new
+        except StorageError as error:  # Of a file inside: name it by its final path.
+            raise StorageError(str(error).replace(str(new), str(path))) from error
         publish_folder(new, path, overwrite=overwrite)
 
 
