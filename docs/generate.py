@@ -123,7 +123,7 @@ def _codes() -> str:
 
 
 def _column_names() -> str:
-    return _table(["role", "names, without case, `_` and other signs"], [
+    return _table(["role", "names, ignoring case and punctuation"], [
         [role, ", ".join(f"`{name}`" for name in names)] for role, names in COMMON_NAMES.items()
     ])  # fmt: skip
 
