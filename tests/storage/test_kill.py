@@ -188,3 +188,14 @@ def test_a_reader_never_sees_a_mixture_of_two_saves(tmp_path: Path, verify: bool
                 seen.append(bundle_number(path, verify=verify))
     assert len(set(seen)) > 1
     assert seen == sorted(seen)
+
+
+def test_two_processes_that_save_at_once_leave_a_complete_bundle(tmp_path: Path) -> None:
+    path = tmp_path / "bundle"
+    save_bundle(path, 0)
+    with saving(save_bundle, path, 1) as first, saving(save_bundle, path, 1_000_000) as second:
+        for _ in range(READS // 3):
+            first.recv()
+            second.recv()
+            assert bundle_number(path) >= 0
+    assert bundle_number(path) > 0

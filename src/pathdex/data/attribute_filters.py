@@ -79,12 +79,12 @@ class Column:
         data[item_of_row[known]] = self.data[known]
         return replace(self, data=data)
 
-    def condition(self, asked: Any) -> Condition:
+    def condition(self, given: Any) -> Condition:
         """A condition of a query in canonical form."""
-        if isinstance(asked, Mapping):
-            return self._range(asked)
-        many = isinstance(asked, Iterable) and not isinstance(asked, str | bytes)
-        found = {self._value(one, asked) for one in (asked if many else [asked])}
+        if isinstance(given, Mapping):
+            return self._range(given)
+        many = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+        found = {self._value(one, given) for one in (given if many else [given])}
         return AnyOf(tuple(sorted(one for one in found if one is not None)))
 
     def select(self, condition: Condition, num_items: int) -> NDArray[np.bool_]:
@@ -109,13 +109,13 @@ class Column:
         wanted[list(map(int, condition.values))] = True
         return wanted[data]
 
-    def _value(self, one: Any, asked: Any) -> float | None:
+    def _value(self, one: Any, given: Any) -> float | None:
         """One value as a code or a number; None if no item has it."""
         plain = _plain(one)
         if self.dictionary is None:
             number = _number(plain)
             if number is None:
-                raise self._error(asked, *_RULES["number"])
+                raise self._error(given, *_RULES["number"])
             return _fraction(number)
         key: str | int | float | None
         if self.kind == "text":
@@ -125,24 +125,24 @@ class Column:
         else:
             key = int(plain) if isinstance(plain, bool) else _number(plain)
         if key is None or (self.kind == "integer" and isinstance(plain, str) and not isinstance(key, int)):
-            raise self._error(asked, *_RULES[self.kind])
+            raise self._error(given, *_RULES[self.kind])
         code = self.dictionary.code(key)  # type: ignore[arg-type]
         return None if code == UNKNOWN else code
 
-    def _range(self, asked: Mapping[Any, Any]) -> Condition:
+    def _range(self, given: Mapping[Any, Any]) -> Condition:
         if self.kind not in ("integer", "number"):
             raise self._error(
-                asked, f"holds {self.kind} values, which have no range", "pass a value or a list of values"
+                given, f"holds {self.kind} values, which have no range", "pass a value or a list of values"
             )
-        bounds = {name: bound for name, bound in asked.items() if bound is not None}
+        bounds = {name: bound for name, bound in given.items() if bound is not None}
         if not bounds or not bounds.keys() <= {"min", "max"}:
-            raise self._error(asked, "takes a range with min, max or both", "write it as {'min': 5, 'max': 20}")
+            raise self._error(given, "takes a range with min, max or both", "write it as {'min': 5, 'max': 20}")
         numbers = {name: _number(_plain(bound)) for name, bound in bounds.items()}
         low, high = numbers.get("min", -math.inf), numbers.get("max", math.inf)
         if low is None or high is None:
-            raise self._error(asked, "takes numbers for min and max", "leave one out for no limit")
+            raise self._error(given, "takes numbers for min and max", "leave one out for no limit")
         if low > high:
-            raise self._error(asked, "takes a range whose min is at most its max", "swap them")
+            raise self._error(given, "takes a range whose min is at most its max", "swap them")
         if self.dictionary is None:
             return Between(_fraction(low), _fraction(high))
         distinct = self.dictionary.arrays(index=False)["ids"]
@@ -151,10 +151,10 @@ class Column:
         last = bisect_right(distinct, high if high in _INFINITE else math.floor(high)) - 1
         return Between(first, last) if first <= last else AnyOf(())
 
-    def _error(self, asked: Any, rule: str, remedy: str) -> QueryError:
-        if asked is None:
+    def _error(self, given: Any, rule: str, remedy: str) -> QueryError:
+        if given is None:
             remedy += ", or leave the column out for no condition"
-        return QueryError(f"the column {rule}", argument=f"where[{self.name!r}]", value=asked, remedy=remedy)
+        return QueryError(f"the column {rule}", argument=f"where[{self.name!r}]", value=given, remedy=remedy)
 
 
 def make_column(values: pl.Series, *, text_file: bool) -> Column | None:

@@ -139,7 +139,7 @@ class AlignedAttributes:
                 value=where,
                 remedy="write it as {'category': ['a', 'b']}",
             )
-        conditions = {name: self._column(name, asked).condition(asked) for name, asked in where.items()}
+        conditions = {name: self._column(name, given).condition(given) for name, given in where.items()}
         key = tuple(sorted(conditions.items(), key=lambda one: one[0]))
         found = self._cache.get(key)
         return self._cache.put(key, self._compute(key)) if found is None else found
@@ -150,17 +150,17 @@ class AlignedAttributes:
             mask &= self._values[name].select(condition, self.num_items)
         return mask
 
-    def _column(self, name: Any, asked: Any) -> Column:
+    def _column(self, name: Any, given: Any) -> Column:
         if name in self._values:
             return self._values[name]
         argument = f"where[{name!r}]"
         if name in self._skipped:
             rule = f"a column of type {self._skipped[name]} supports no conditions"
             remedy = "cast it to text, whole numbers, booleans, numbers or lists of these, and read the table again"
-            raise QueryError(rule, argument=argument, value=asked, remedy=remedy)
+            raise QueryError(rule, argument=argument, value=given, remedy=remedy)
         shown = ", ".join(self.columns) or "none"
         rule = f"the catalogue table has no such column; its columns are: {shown}{did_you_mean(name, self.columns)}"
-        raise QueryError(rule, argument=argument, value=asked)
+        raise QueryError(rule, argument=argument, value=given)
 
 
 class _MaskCache:

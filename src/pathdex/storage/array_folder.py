@@ -34,9 +34,9 @@ class FolderFormat:
     name: str
     """`format` in the manifest."""
     noun: str
-    """What messages call such a folder."""
+    """The folder in messages, such as "Pathdex bundle"."""
     made_by: str
-    """The function or command that writes such a folder."""
+    """The function or command that writes the folder."""
     error: type[PathdexError]
     """Raised where a folder cannot be opened."""
     keys: Mapping[str, type] = field(default_factory=dict)
