@@ -209,4 +209,4 @@ def test_every_file_and_folder_is_synced_before_the_folder_is_moved(
 
     monkeypatch.setattr(os, "fsync", record)
     publish_folder(new, target)
-    assert synced == ["new", "new/deep/file", "new/deep", "."]
+    assert synced == ["new/deep/file", "new/deep", "new", "."]
