@@ -19,7 +19,7 @@ from pathdex.cli.app import app
 from pathdex.config import PRESETS, Config, EncoderConfig, RunOptions
 from pathdex.data import findings
 from pathdex.data.columns import COMMON_NAMES
-from pathdex.data.datasets import SOURCES
+from pathdex.data.datasets import DATASETS
 from pathdex.recommenders.ffm_hnsw import FFMConfig
 from pathdex.recommenders.implicit_als import ALSConfig
 from pathdex.recommenders.jtm import JTM
@@ -131,12 +131,12 @@ def _finding_codes() -> str:
 
 def _column_names() -> str:
     rows = [[role, ", ".join(f"`{name}`" for name in names)] for role, names in COMMON_NAMES.items()]
-    return _table(["role", "names, without case, `_` and other signs"], rows)
+    return _table(["role", "names, ignoring case and punctuation"], rows)
 
 
 def _sources() -> str:
     rows = []
-    for name, source in SOURCES.items():
+    for name, source in DATASETS.items():
         options = {key: value for key, value in source.reading.items() if key != "format"}
         reading = ", ".join(f"`{key}` {value}" for key, value in options.items())
         rows.append([f"`{name}`", f"`{source.filename}`", reading, f"{source.valid_users} + {source.test_users}"])

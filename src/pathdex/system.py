@@ -1,9 +1,7 @@
-"""What this machine and this installation offer: versions, cores, devices, room, optional packages."""
+"""The machine and the installation: versions, cores, devices, memory, disk space, optional packages."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import importlib.metadata
 import importlib.util
 import os
@@ -13,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pathdex
-from pathdex.errors import ConfigError, MissingExtraError
+from pathdex.errors import ConfigError, MissingExtraError, Problem
 
 PACKAGES = ("torch", "numpy", "numba", "polars", "pyarrow", "scipy", "safetensors", "rich", "typer")
 
 
 @dataclass(frozen=True)
 class Feature:
-    """Something that needs a package which is not always installed."""
+    """Functionality that needs an optional package."""
 
     purpose: str
     package: str
@@ -32,11 +30,11 @@ class Feature:
 
     @property
     def install(self) -> str:
-        """The command that makes it available."""
+        """The command that installs it."""
         return f"pip install 'pathdex[{self.extra}]'"
 
     def require(self) -> None:
-        """Raise `MissingExtraError` where the package is not there."""
+        """Raise `MissingExtraError` if the package is not installed."""
         if not self.available:
             raise MissingExtraError(self.package, self.extra, self.purpose)
 
@@ -56,21 +54,21 @@ class System:
     """What `pathdex doctor` shows."""
 
     versions: dict[str, str | None]
-    """Of Python, Pathdex and the packages it needs; None where one is missing."""
+    """Of Python, Pathdex and its dependencies; None if one is missing."""
     cores: int
     torch_threads: int
     compiled_threads: int
     devices: tuple[str, ...]
-    """What `device` can be."""
+    """The values that `device` accepts."""
     memory: int | None
-    """Bytes; None where the system does not tell."""
+    """Bytes; None if unknown."""
     disk_free: int
-    """Bytes left in `folder`."""
+    """Free bytes in `folder`."""
     folder: Path
 
 
 def examine(folder: Path | None = None) -> System:
-    """Look at this machine; disk space is that of `folder`, by default the current one."""
+    """Examine this machine; disk space is that of `folder`, by default the current folder."""
     import numba
     import torch
 
@@ -99,28 +97,19 @@ def devices() -> tuple[str, ...]:
 
 
 def check_device(device: str) -> None:
-    """Raise `ConfigError` where this machine has no such device."""
+    """Raise `ConfigError` if this machine has no such device."""
     known = devices()
     if device in known or (device == "cuda" and len(known) > 1):
         return
-    raise ConfigError([f"device={device!r}: this machine has {', '.join(known)}; choose one of these"])
+    raise ConfigError([Problem(f"this machine has {', '.join(known)}", "device", device, "choose one of these")])
 
 
 def package_version(package: str) -> str | None:
-    """The installed version; None where it is not installed."""
+    """The installed version, or None."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-@functools.cache
-def source_digest() -> str:
-    """The first 12 digits of a SHA-256 over the source files of this package: which state of the code is at work."""
-    folder, digest = Path(pathdex.__file__).parent, hashlib.sha256()
-    for file in sorted(folder.rglob("*.py")):
-        digest.update(f"{file.relative_to(folder).as_posix()}\n".encode() + file.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def _cores() -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pathdex.data import SOURCES, Dataset
+from pathdex.data import DATASETS, Dataset
 from tests.cli.conftest import Pathdex, files_under
 
 
@@ -47,7 +47,7 @@ def test_validate_passes_good_data(pathdex: Pathdex, ratings: Path) -> None:
 
 def test_validate_knows_the_split(pathdex: Pathdex, ratings: Path) -> None:
     asked = ["data", "validate", ratings, "--user", "who", "--item", "what", "--test-users", 9]
-    assert "error D302: valid_users=0, test_users=9" in pathdex(*asked, fails=1).stdout
+    assert "error D302: valid_users + test_users=9: only 4 of 4 users" in pathdex(*asked, fails=1).stdout
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_fetch_takes_a_file_on_disk_and_says_how_to_train(
         test_users=7,
         terms="free",
     )
-    monkeypatch.setitem(SOURCES, "set", source)
+    monkeypatch.setitem(DATASETS, "set", source)
     target = tmp_path / "data" / "set.zip"
     text = pathdex("data", "fetch", "set", "--file", mine, "--folder", target.parent).stdout
     assert target.read_bytes() == b"archive"

@@ -124,7 +124,7 @@ def test_a_config_file_that_is_not_there(pathdex: Pathdex, planted: Path, tmp_pa
 
 def test_more_held_out_users_than_there_are(pathdex: Pathdex, planted: Path, tmp_path: Path) -> None:
     text = pathdex("train", planted, "--out", tmp_path / "run", "--test-users", 100, fails=1).stderr
-    assert "valid_users=3, test_users=100: 103 users are to be held out, but only 60" in text
+    assert "valid_users + test_users=103: only 60 of 60 users" in text
     assert list(tmp_path.iterdir()) == []
 
 

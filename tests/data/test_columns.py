@@ -1,3 +1,5 @@
+"""Finding the columns of users, items, times and ratings."""
+
 import polars as pl
 import pytest
 
@@ -16,19 +18,19 @@ from pathdex.errors import DataError
         (["reviewerID", "asin", "overall", "unixReviewTime"], ("reviewerID", "asin", "unixReviewTime", "overall")),
     ],
 )
-def test_common_names_are_understood(columns, expected):
+def test_common_names_are_found(columns, expected):
     found, problems = find_columns(columns, dict.fromkeys(COMMON_NAMES), ["user", "item"], "file")
     assert not problems
     assert tuple(found.get(role) for role in ("user", "item", "time", "rating")) == expected
 
 
-def test_names_that_are_given_win():
+def test_given_names_take_precedence():
     frame = pl.DataFrame({"user_id": [1], "buyer": ["b"], "item_id": [2], "thing": ["t"], "when": [3.0]})
     data = read(frame, user="buyer", item="thing", time="when")
     assert (data.users.id(0), data.items.id(0), data.times.tolist()) == ("b", "t", [3.0])
 
 
-def test_all_missing_columns_are_named_at_once():
+def test_all_missing_columns_are_reported_together():
     frame = pl.DataFrame({"buyers": [1], "a": [2]})
     with pytest.raises(DataError) as caught:
         read(frame, user="buyer", time="when", min_rating=3)
@@ -40,7 +42,7 @@ def test_all_missing_columns_are_named_at_once():
     )
 
 
-def test_a_column_has_one_role():
+def test_one_column_for_two_roles_is_an_error():
     with pytest.raises(DataError, match="the column 'id' of the DataFrame is used for user=, item=; name one for each"):
         read(pl.DataFrame({"id": [1]}), user="id", item="id")
 

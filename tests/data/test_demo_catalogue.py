@@ -1,8 +1,10 @@
+"""The demo catalogue: readable names and a known structure."""
+
 import numpy as np
 import pytest
 
 from pathdex.data import demo_catalogue
-from pathdex.data.words import INTERESTS
+from pathdex.data.demo_catalogue import INTERESTS
 from pathdex.errors import ConfigError
 
 
@@ -11,7 +13,7 @@ def catalogue():
     return demo_catalogue()
 
 
-def test_the_words_fit_together():
+def test_shared_shelves_exist():
     for name, interest in INTERESTS.items():
         for theme in interest.themes.values():
             other, shelf = theme.also
@@ -33,13 +35,13 @@ def test_chocolate_is_food_and_a_gift(seed):
     assert small.interests("dark chocolate") == ("food", "gifts")
 
 
-def test_items_of_the_data_are_in_the_truth(catalogue):
+def test_every_item_has_a_place(catalogue):
     data = catalogue.data
     assert set(data.items.ids(range(data.num_items))) <= set(catalogue.paths)
 
 
-def test_order_matters(catalogue):
-    """What follows an item is far more often of the next sub-theme than of the one before."""
+def test_order_is_informative(catalogue):
+    """The next item is far more often of the next theme than of the previous one."""
     data = catalogue.data
     themes = [(interest, theme) for interest, words in INTERESTS.items() for theme in words.themes]
     home = np.array([themes.index(catalogue.paths[name][0]) for name in data.items.ids(range(data.num_items))])
@@ -59,14 +61,14 @@ def test_popularity_has_a_long_tail(catalogue):
     assert counts[0] > 5 * np.median(counts)
 
 
-def test_the_seed_decides_everything():
+def test_the_seed_determines_the_catalogue():
     one, same, other = (demo_catalogue(items=200, users=30, seed=seed) for seed in (3, 3, 4))
     assert one.frame.equals(same.frame)
     assert one.paths == same.paths
     assert one.paths != other.paths
 
 
-def test_bad_sizes_are_named_together():
+def test_all_invalid_sizes_are_reported_together():
     with pytest.raises(ConfigError) as caught:
         demo_catalogue(items=5000, users=0, mean_length=1, shared=2, seed=-1)
     assert tuple(map(str, caught.value.problems)) == (

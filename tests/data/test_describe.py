@@ -1,3 +1,5 @@
+"""Summary statistics of a data set."""
+
 import json
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 from pathdex.data import Interactions, Ragged, Vocabulary, describe, read
 
 
-def test_figures_by_hand():
+def test_statistics_by_hand():
     rows = {"user": [1] * 4 + [2], "item": [10, 11, 10, 12, 10], "time": [5, 6, 7, 8, 9]}
     facts = describe(read(pl.DataFrame(rows)), history_length=3)
     assert facts["users"] == 2
@@ -34,7 +36,7 @@ def test_the_description_is_json():
     assert facts["time"] is None
 
 
-def test_nothing_to_describe():
+def test_an_empty_data_set():
     empty = Interactions(Ragged.from_rows([]), Vocabulary(np.empty(0, np.int64)), Vocabulary(np.empty(0, np.int64)))
     facts = describe(empty)
     assert facts["density"] == 0

@@ -1,3 +1,5 @@
+"""Every kind of file and table, opened as one table."""
+
 import gzip
 import zipfile
 
@@ -65,7 +67,7 @@ def write_recbole(path):
         ("rows.inter", write_recbole),
     ],
 )
-def test_every_kind_of_file_gives_the_same(tmp_path, name, write):
+def test_every_file_format_gives_the_same_data(tmp_path, name, write):
     path = tmp_path / name
     write(path)
     assert histories(read(path)) == EXPECTED
@@ -85,11 +87,11 @@ def test_every_kind_of_file_gives_the_same(tmp_path, name, write):
     ],
     ids=["polars", "lazy", "arrow", "batch", "pandas", "pandas-index", "categorical"],
 )
-def test_every_kind_of_table_gives_the_same(source):
+def test_every_table_type_gives_the_same_data(source):
     assert histories(read(source)) == EXPECTED
 
 
-def test_a_format_overrules_the_ending(tmp_path):
+def test_format_overrides_the_suffix(tmp_path):
     path = tmp_path / "rows.txt"
     write_tsv(path)
     assert histories(read(path, format="tsv")) == EXPECTED
@@ -101,14 +103,14 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path):
     assert histories(read(tmp_path)) == EXPECTED
 
 
-def test_files_of_a_folder_stand_in_the_order_of_their_names(tmp_path):
+def test_files_of_a_folder_are_read_in_name_order(tmp_path):
     frame = pl.DataFrame({"user": [1], "item": [30]})
     frame.write_parquet(tmp_path / "b.parquet")
     pl.DataFrame({"user": [1], "item": [20]}).write_parquet(tmp_path / "a.parquet")
     assert histories(read(tmp_path)) == {1: [20, 30]}
 
 
-def test_brackets_in_a_name_are_no_pattern(tmp_path):
+def test_brackets_in_a_name_are_not_a_pattern(tmp_path):
     path = tmp_path / "rows[1].csv"
     write_csv(path)
     assert histories(read(path)) == EXPECTED
@@ -143,7 +145,7 @@ def test_amazon_ratings_have_no_header(tmp_path):
     assert histories(read(other, format="amazon")) == {"A1": ["0001", "B00X"], "A2": ["B00X"]}
 
 
-def test_a_header_is_kept_where_the_name_only_looks_like_amazon(tmp_path):
+def test_a_header_is_recognised_despite_an_amazon_like_name(tmp_path):
     path = tmp_path / "ratings_mine.csv"
     path.write_text("user,item,rating,timestamp\nA1,B00X,5.0,1400\n")
     assert histories(read(path)) == {"A1": ["B00X"]}
@@ -162,7 +164,7 @@ def test_the_values_of_a_matrix_are_ratings():
     assert histories(data) == {0: [1], 1: [2]}
 
 
-def test_stored_zeros_of_a_matrix_are_no_interactions():
+def test_stored_zeros_of_a_matrix_are_dropped():
     matrix = sparse.csr_array((np.array([0.0, 1.0]), np.array([0, 1]), np.array([0, 2])), shape=(1, 2))
     assert histories(read(matrix)) == {0: [1]}
     assert matrix.nnz == 2
@@ -174,14 +176,14 @@ def refused(source, message, **options):
     return str(caught.value)
 
 
-def test_a_path_that_is_not_there(tmp_path):
+def test_a_missing_path(tmp_path):
     refused(tmp_path / "no.csv", r"no\.csv does not exist; check the path")
 
 
-def test_an_unknown_ending(tmp_path):
+def test_an_unknown_suffix(tmp_path):
     path = tmp_path / "rows.xlsx"
     path.write_text("")
-    refused(path, r"the ending '\.xlsx' is not known; known are \.csv, .* format=: csv, tsv, parquet")
+    refused(path, r"the suffix '\.xlsx' is unknown; known are \.csv, .* format=: csv, tsv, parquet")
 
 
 def test_an_unknown_format(tmp_path):
@@ -190,12 +192,12 @@ def test_an_unknown_format(tmp_path):
     )
 
 
-def test_a_format_for_a_frame():
-    refused(FRAME, "format='csv': is for files; a DataFrame needs none", format="csv")
+def test_format_is_for_files_only():
+    refused(FRAME, "format='csv': is for files only; leave it out for a DataFrame", format="csv")
 
 
 def test_a_source_of_another_type():
-    refused([1, 2], "source=list: cannot be read; pass a path, a pandas or polars frame")
+    refused([1, 2], r"source=\[1, 2\]: a list cannot be read; pass a path, a pandas or polars frame")
 
 
 def test_a_folder_without_data(tmp_path):
@@ -205,13 +207,13 @@ def test_a_folder_without_data(tmp_path):
     refused(tmp_path, "is not a MovieLens folder", format="movielens")
 
 
-def test_an_archive_of_something_else(tmp_path):
+def test_a_zip_without_ratings(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
         packed.writestr("readme.txt", "hello")
     refused(tmp_path / "a.zip", r"is not a MovieLens archive: it holds neither ratings\.dat nor ratings\.csv")
 
 
-def test_files_that_are_not_what_they_say(tmp_path):
+def test_damaged_files(tmp_path):
     FRAME.write_parquet(tmp_path / "whole.parquet")
     whole = (tmp_path / "whole.parquet").read_bytes()
     damaged = {
@@ -228,11 +230,11 @@ def test_files_that_are_not_what_they_say(tmp_path):
     for name, content in damaged.items():
         path = tmp_path / name
         path.write_bytes(content)
-        refused(path, rf"{name} cannot be read \(.+\); a file is damaged, truncated or of another kind: get it again")
+        refused(path, rf"{name} cannot be read \(.+\); for a file: get it again, or name its format")
         assert path.read_bytes() == content
 
 
-def test_parquet_files_that_do_not_fit_together(tmp_path):
+def test_parquet_files_of_different_schemas(tmp_path):
     FRAME.write_parquet(tmp_path / "a.parquet")
     FRAME.with_columns(pl.col("timestamp").cast(pl.String)).write_parquet(tmp_path / "b.parquet")
     refused(tmp_path, "cannot be read")
@@ -240,4 +242,4 @@ def test_parquet_files_that_do_not_fit_together(tmp_path):
 
 def test_a_pandas_column_of_mixed_types():
     mixed = pd.DataFrame({"user": [1, "a"], "item": [1, 2]}, dtype=object)
-    refused(mixed, r"the DataFrame cannot be read .* a frame mixes types in a column: cast it")
+    refused(mixed, r"the DataFrame cannot be read .* for a frame: cast columns of mixed types")

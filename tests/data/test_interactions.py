@@ -1,3 +1,5 @@
+"""Interactions: sizes, counts and subsets."""
+
 import numpy as np
 
 from pathdex.data import Interactions, Ragged, Vocabulary
@@ -20,7 +22,7 @@ def test_sizes_and_counts():
     assert data.item_counts().tolist() == [2, 2, 2, 0]
 
 
-def test_take_keeps_the_catalogue_and_cuts_the_times_alike():
+def test_take_keeps_the_catalogue_and_takes_the_times():
     data = interactions().take(np.array([2, 0]))
     assert data.users.ids([0, 1]) == ["cy", "ann"]
     assert [row.tolist() for row in data.sequences] == [[1, 2], [0, 1, 0]]
@@ -29,6 +31,6 @@ def test_take_keeps_the_catalogue_and_cuts_the_times_alike():
     assert data.notes == {"rows": 6}
 
 
-def test_repr_says_where_there_is_no_order():
+def test_repr_mentions_a_missing_order():
     assert repr(interactions()) == "Interactions(3 users, 4 items, 6 interactions)"
     assert repr(interactions(ordered=False)) == "Interactions(3 users, 4 items, 6 interactions, no order)"

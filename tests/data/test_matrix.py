@@ -11,6 +11,6 @@ def test_counts_and_ones() -> None:
     assert interaction_matrix(ROWS, 4, binary=True).toarray().tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]]
 
 
-def test_the_sequences_stay_as_they_are() -> None:
+def test_the_sequences_are_not_changed() -> None:
     interaction_matrix(ROWS, 4, binary=True)
     assert ROWS.values.tolist() == [2, 0, 2, 1]

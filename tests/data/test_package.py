@@ -1,10 +1,12 @@
+"""The public names of the data package."""
+
 import subprocess
 import sys
 
 import pathdex.data
 
 
-def test_public_names_are_sorted_and_there():
+def test_public_names_are_sorted_and_exist():
     names = pathdex.data.__all__
     constants = [name for name in names if name.isupper()]
     classes = [name for name in names if name[0].isupper() and not name.isupper()]

@@ -1,3 +1,5 @@
+"""Rows of different lengths in two flat arrays."""
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ def as_lists(ragged: Ragged) -> list[list[int]]:
 
 
 @given(rows_of_numbers)
-def test_rows_go_in_and_come_out(rows):
+def test_rows_round_trip(rows):
     ragged = Ragged.from_rows(rows)
     assert as_lists(ragged) == rows
     assert len(ragged) == len(rows)
@@ -23,14 +25,14 @@ def test_rows_go_in_and_come_out(rows):
 
 
 @given(rows_of_numbers, st.data())
-def test_take_gives_the_rows_in_the_order_asked(rows, data):
+def test_take_gives_the_rows_in_the_given_order(rows, data):
     wanted = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=10)) if rows else []
     taken = Ragged.from_rows(rows).take(np.array(wanted, np.int64))
     assert as_lists(taken) == [rows[row] for row in wanted]
 
 
 @given(rows_of_numbers, st.data())
-def test_positions_cut_arrays_beside_the_values(rows, data):
+def test_positions_index_parallel_arrays(rows, data):
     wanted = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=10)) if rows else []
     ragged = Ragged.from_rows(rows)
     rows_taken = np.array(wanted, np.int64)
@@ -53,7 +55,7 @@ def test_split_at_loses_nothing(rows, data):
     assert as_lists(tail) == [row[cut:] for row, cut in zip(rows, cuts, strict=True)]
 
 
-def test_rows_are_counted_from_either_end():
+def test_negative_rows_count_from_the_end():
     ragged = Ragged.from_rows([[1, 2], [], [3]])
     assert ragged[-1].tolist() == [3]
     assert ragged[1].tolist() == []

@@ -1,3 +1,5 @@
+"""Reading: filters, order and notes."""
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -31,10 +33,10 @@ def reference(rows, min_rating, min_interactions):
 
 @settings(max_examples=60, deadline=None)
 @given(events, st.integers(1, 5), st.integers(1, 4))
-def test_reading_follows_the_protocol(rows, min_rating, min_interactions):
+def test_reading_agrees_with_the_protocol_row_by_row(rows, min_rating, min_interactions):
     expected = reference(rows, min_rating, min_interactions)
     if not expected:
-        with pytest.raises(DataError, match="is left"):
+        with pytest.raises(DataError, match="is kept"):
             read(frame(*rows), min_rating=min_rating, min_interactions=min_interactions)
         return
     data = read(frame(*rows), min_rating=min_rating, min_interactions=min_interactions)
@@ -47,7 +49,7 @@ def test_reading_follows_the_protocol(rows, min_rating, min_interactions):
 
 @settings(max_examples=30, deadline=None)
 @given(events, st.randoms())
-def test_the_order_of_the_rows_changes_no_code(rows, random):
+def test_codes_do_not_depend_on_the_row_order(rows, random):
     shuffled = random.sample(rows, len(rows))
     first, second = read(frame(*rows)), read(frame(*shuffled))
     for one, other in ((first.users, second.users), (first.items, second.items)):
@@ -62,21 +64,21 @@ def test_duplicates_are_kept_and_counted(rows):
     assert data.notes["duplicate_rows"] == len(rows) - len({row[:3] for row in rows})
 
 
-def test_without_time_the_rows_are_in_order_and_repeats_of_an_item_count():
+def test_without_time_the_row_order_is_kept():
     data = read(pl.DataFrame({"user": [1, 2, 1, 1], "item": ["b", "z", "a", "b"]}))
     assert histories(data) == {1: ["b", "a", "b"], 2: ["z"]}
     assert data.times is None
     assert data.notes["duplicate_rows"] == 1
 
 
-def test_what_was_dropped_is_noted():
+def test_dropped_rows_are_noted():
     data = read(
         frame((1, 10, 1, 5), (1, 11, 2, 5), (1, 99, 3, 5), (2, 10, 1, 5), (2, 11, 2, 1), (3, 10, 1, 2)),
         min_rating=3,
         min_item_interactions=2,
         min_interactions=1,
     )
-    # Items 11 and 99 are left with one good rating each, so user 1 keeps item 10 only.
+    # Items 11 and 99 have one good rating each, so user 1 keeps item 10 only.
     assert histories(data) == {1: [10], 2: [10]}
     assert data.notes == {
         "rows": 6,
@@ -87,12 +89,12 @@ def test_what_was_dropped_is_noted():
     }
 
 
-def test_items_are_counted_before_users():
+def test_items_are_filtered_before_users():
     rows = [(1, 10, 1, 5), (1, 11, 2, 5), (2, 10, 1, 5), (2, 12, 2, 5)]
     with pytest.raises(DataError) as caught:
         read(frame(*rows), min_item_interactions=2, min_interactions=2)
     assert str(caught.value) == (
-        "none of the 4 rows of the DataFrame is left with min_rating=None, min_interactions=2, "
+        "none of the 4 rows of the DataFrame is kept with min_rating=None, min_interactions=2, "
         "min_item_interactions=2; lower them"
     )
 
@@ -101,7 +103,7 @@ def test_a_user_with_one_interaction_is_kept():
     assert histories(read(frame((1, 10, 1, 5)))) == {1: [10]}
 
 
-def test_text_ids_survive_filtering():
+def test_text_ids_are_kept_by_filters():
     data = read(
         pl.DataFrame({"user": ["é", "b", "b"], "item": ["zz", "ü", "a"], "time": [1, 2, 1]}), min_interactions=2
     )

@@ -1,7 +1,3 @@
-from datetime import date, datetime, timezone
-from decimal import Decimal
-
-import pandas as pd
 import polars as pl
 import pytest
 
@@ -34,7 +30,7 @@ def test_every_problem_is_reported_at_once(tmp_path):
         ",x,2,5\n"  # 2: no user
         "b,,3,5\n"  # 3: no item
         "b,y,,5\n"  # 4: no time
-        "b,y,soon,5\n"  # 5: no such time
+        "b,y,soon,5\n"  # 5: not a time
         "b,y,4,good\n"  # 6: text
         "b,y,5,-1\n"  # 7: below 0
         "b,y,6,\n",  # 8: no rating
@@ -46,7 +42,7 @@ def test_every_problem_is_reported_at_once(tmp_path):
         "fill in or remove these rows",
         f"column 'time' of {path}: 1 of 8 rows have no timestamp (rows 4, the first row of data is 1); "
         "fill in or remove these rows, or drop the column to keep the order of the rows",
-        f"column 'time' of {path}: 1 of 8 rows have a timestamp that cannot be understood (rows 5, the first row of "
+        f"column 'time' of {path}: 1 of 8 rows have a timestamp that cannot be parsed (rows 5, the first row of "
         "data is 1); write all as numbers, or all as ISO 8601 such as 2014-07-23T18:00:00",
         f"column 'rating' of {path}: 1 of 8 rows have no rating or NaN (rows 8, the first row of data is 1); "
         "fill in or remove these rows",
@@ -68,120 +64,6 @@ def test_a_column_of_nulls_only():
     assert [one.split(" of ")[0] for one in found] == ["column 'user'", "column 'time'", "column 'rating'"]
 
 
-@pytest.mark.parametrize("values", [[1.0, float("nan")], [1.0, float("inf")], [1.0, None]])
-def test_times_must_be_finite(values):
-    frame = pl.DataFrame({"user": [1, 1], "item": [1, 2], "time": values})
-    assert "1 of 2 rows have no timestamp or NaN (rows 2," in problem(frame)
-
-
-def test_nan_in_pandas_is_missing():
-    frame = pd.DataFrame({"user": [1, 1, 2], "item": [1.0, 2.0, None], "time": [1.0, None, 3.0]})
-    found = problems(frame)
-    assert "column 'item' of the DataFrame: 1 of 3 rows have no item id (rows 3," in found[0]
-    assert "column 'time' of the DataFrame: 1 of 3 rows have no timestamp or NaN (rows 2," in found[1]
-
-
-def test_ids_must_be_whole_or_text():
-    assert "1 of 2 rows have a fraction for an id (rows 2," in problem(
-        pl.DataFrame({"user": [1.0, 1.5], "item": [1, 2]})
-    )
-    assert "1 of 1 rows have a fraction for an id" in problem(pl.DataFrame({"user": [1e300], "item": [1]}))
-    assert "1 of 2 rows have an id past 2^63 (rows 1," in problem(
-        pl.DataFrame({"user": pl.Series([2**64 - 1, 5], dtype=pl.UInt64), "item": [1, 2]})
-    )
-
-
-@pytest.mark.parametrize("values", [[[1], [2]], [True, False], [date(2020, 1, 1)] * 2, [b"a", b"b"]])
-def test_types_that_cannot_be_ids(values):
-    message = problem(pl.DataFrame({"user": [1, 2], "item": values}))
-    assert "cannot be an id; item ids must be whole numbers or text; cast it" in message
-
-
-def test_types_that_cannot_be_times_or_ratings():
-    frame = pl.DataFrame({"user": [1], "item": [2], "time": [True], "rating": [[1]]})
-    first, second = problems(frame, min_rating=1)
-    assert first == "column 'time': Boolean cannot be a time; use numbers, dates or ISO 8601 text"
-    assert second == "column 'rating': List(Int64) cannot be a rating; ratings must be numbers"
-
-
-def test_whole_floats_are_integer_ids():
-    data = read(pl.DataFrame({"user": [3.0, 7.0], "item": ["a", "b"]}))
-    assert data.users.ids([0, 1]) == [3, 7]
-
-
-def test_text_ids_of_typed_sources_stay_text():
-    data = read(pl.DataFrame({"user": ["3", "7"], "item": [1, 2]}))
-    assert data.users.ids([0, 1]) == ["3", "7"]
-
-
-@pytest.mark.parametrize(
-    ("ids", "expected"),
-    [
-        (["7", "12"], [7, 12]),
-        (["7", "-12"], [-12, 7]),
-        (["07", "12"], ["07", "12"]),
-        (["7", "x"], ["7", "x"]),
-        (["7", "1.0"], ["1.0", "7"]),
-        (["7", "99999999999999999999"], ["7", "99999999999999999999"]),
-    ],
-)
-def test_ids_in_text_files_become_integers_only_where_the_text_comes_back(tmp_path, ids, expected):
-    data = read(csv(tmp_path, "user,item\n" + "".join(f"{one},1\n" for one in ids)))
-    assert data.users.ids(range(len(data.users))) == expected
-
-
-MOMENT = 1_388_570_400  # 2014-01-01 10:00:00 UTC
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        (MOMENT, MOMENT),
-        (MOMENT + 0.5, MOMENT + 0.5),
-        (date(2014, 1, 1), MOMENT - 36_000),
-        (datetime(2014, 1, 1, 10), MOMENT),
-        (datetime(2014, 1, 1, 10, tzinfo=timezone.utc), MOMENT),
-        (str(MOMENT), MOMENT),
-        ("1388570400.25", MOMENT + 0.25),
-        ("2014-01-01", MOMENT - 36_000),
-        ("2014-01-01T10:00", MOMENT),
-        ("2014-01-01 10:00", MOMENT),
-        ("2014-01-01T10:00:00", MOMENT),
-        ("2014-01-01 10:00:00.250", MOMENT + 0.25),
-        ("2014-01-01T10:00:00Z", MOMENT),
-        ("2014-01-01T12:00:00+02:00", MOMENT),
-        ("2014-01-01T12:00:00.5+0200", MOMENT + 0.5),
-    ],
-)
-def test_times_in_every_form(value, seconds):
-    data = read(pl.DataFrame({"user": [1], "item": [1], "time": [value]}))
-    assert data.times.tolist() == [seconds]
-
-
-def test_large_whole_times_are_sorted_exactly():
-    start = 1_700_000_000_000_000_000
-    frame = pl.DataFrame({"user": [1] * 3, "item": [30, 20, 10], "time": [start + 2, start + 1, start]})
-    assert read(frame).items.ids(read(frame).sequences[0]) == [10, 20, 30]
-
-
-def test_decimal_ratings_are_numbers():
-    frame = pl.DataFrame({"user": [1, 1], "item": [1, 2], "rating": [Decimal("3.5"), Decimal("4.5")]})
-    assert read(frame, min_rating=4).num_interactions == 1
-
-
-def test_ratings_that_are_not_used_are_not_judged():
-    frame = pl.DataFrame({"user": [1], "item": [2], "score": [-3]})
-    assert read(frame).num_interactions == 1
-    assert "1 of 1 rows have a rating below 0" in problem(frame, rating="score")
-
-
 def test_no_rows(tmp_path):
     assert problem(csv(tmp_path, "user,item\n")) == f"{tmp_path / 'rows.csv'} has no rows"
     assert problem(pl.DataFrame({"user": [], "item": []})) == "the DataFrame has no rows"
-
-
-def test_numbers_and_dates_in_one_column_are_not_mixed():
-    frame = pl.DataFrame({"user": [1, 1, 1], "item": [1, 2, 3], "time": [None, "2014-01-01", "5"]})
-    missing, odd = problems(frame)
-    assert "1 of 3 rows have no timestamp (rows 1," in missing
-    assert "1 of 3 rows have a timestamp that cannot be understood (rows 3," in odd

@@ -1,3 +1,5 @@
+"""Interactions, queries and splits on disk."""
+
 import json
 
 import numpy as np
@@ -36,7 +38,7 @@ def same_words(one, other):
 @pytest.mark.parametrize("text", [True, False])
 @pytest.mark.parametrize("time", [True, False])
 @pytest.mark.parametrize("mmap", [True, False])
-def test_interactions_come_back(tmp_path, text, time, mmap):
+def test_interactions_round_trip(tmp_path, text, time, mmap):
     data = example(text, time)
     again = load_interactions(save_interactions(tmp_path / "data", data), mmap=mmap)
     assert same_ragged(again.sequences, data.sequences)
@@ -50,7 +52,7 @@ def test_interactions_come_back(tmp_path, text, time, mmap):
 
 
 @pytest.mark.parametrize("valid_users", [0, 1])
-def test_splits_come_back_with_one_vocabulary(tmp_path, valid_users):
+def test_splits_round_trip_with_one_vocabulary(tmp_path, valid_users):
     split = split_users(example(), valid_users=valid_users, test_users=1)
     again = load_split(save_split(tmp_path / "split", split))
     assert same_ragged(again.train.sequences, split.train.sequences)
@@ -74,14 +76,14 @@ def test_the_index_of_many_ids_is_not_stored(tmp_path, monkeypatch):
     assert load_interactions(saved[0]).items.codes(["c", "ü", "z"]).tolist() == [2, 3, -1]
 
 
-def test_queries_come_back(tmp_path):
+def test_queries_round_trip(tmp_path):
     queries = split_users(example(), test_users=2).test
     again = load_queries(save_queries(tmp_path / "queries", queries))
     assert same_ragged(again.truth, queries.truth)
     assert same_words(again.users, queries.users)
 
 
-def test_a_folder_that_exists_is_replaced_only_on_demand(tmp_path):
+def test_an_existing_folder_is_replaced_only_with_overwrite(tmp_path):
     path = save_interactions(tmp_path / "data", example(text=True))
     with pytest.raises(StorageError, match=r"data exists; choose another path, remove it, or save with overwrite=True"):
         save_interactions(path, example(text=False))
@@ -91,9 +93,9 @@ def test_a_folder_that_exists_is_replaced_only_on_demand(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["data"]
 
 
-def test_a_folder_of_something_else_is_never_replaced(tmp_path):
+def test_a_foreign_folder_is_never_replaced(tmp_path):
     (tmp_path / "photo.jpg").write_text("holiday")
-    with pytest.raises(StorageError, match="is no pathdex-split folder, so it is not overwritten"):
+    with pytest.raises(StorageError, match="is not a folder of a split, so it is not overwritten"):
         save_split(tmp_path, split_users(example(), test_users=1), overwrite=True)
     assert (tmp_path / "photo.jpg").read_text() == "holiday"
 
@@ -109,14 +111,14 @@ def refused(path, message):
 
 
 def test_a_missing_folder(tmp_path):
-    refused(tmp_path / "none", "none does not exist; pass a folder that holds a saved pathdex-split")
+    refused(tmp_path / "none", "none does not exist; pass the folder that save_split")
 
 
 def test_a_folder_without_a_manifest(tmp_path):
-    refused(tmp_path, r"holds no saved pathdex-split: it has no readable manifest\.json")
+    refused(tmp_path, r"is not a folder of a split: it has no readable manifest\.json")
 
 
-def test_a_folder_of_another_kind(tmp_path):
+def test_a_folder_of_another_format(tmp_path):
     refused(save_interactions(tmp_path / "data", example()), r"manifest\.json has another format")
 
 
@@ -139,7 +141,7 @@ def test_a_changed_file(saved):
     refused(saved, r"the checksum of train\.values\.npy is wrong")
 
 
-def test_a_large_folder_is_not_read_to_be_opened(saved, monkeypatch):
+def test_a_large_folder_is_opened_without_its_checksums(saved, monkeypatch):
     monkeypatch.setattr(array_folder, "VERIFY_LIMIT", 0)
     file = saved / "train.values.npy"
     content = bytearray(file.read_bytes())
@@ -150,11 +152,11 @@ def test_a_large_folder_is_not_read_to_be_opened(saved, monkeypatch):
         load_split(saved, mmap=False)
 
 
-def test_a_file_that_is_no_array(saved, monkeypatch):
+def test_a_file_that_is_not_an_array(saved, monkeypatch):
     monkeypatch.setattr(array_folder, "VERIFY_LIMIT", 0)
     file = saved / "train.values.npy"
     file.write_bytes(b"x" * file.stat().st_size)
-    refused(saved, r"train\.values\.npy is damaged \(.+\); write the folder again")
+    refused(saved, r"train\.values\.npy is damaged \(.+\); copy it again, or write it again with save_split")
 
 
 def change_manifest(folder, change):
@@ -172,12 +174,12 @@ def test_a_newer_schema(saved):
 @pytest.mark.parametrize("key", ["schema", "files"])
 def test_a_manifest_without_a_key(saved, key):
     change_manifest(saved, lambda manifest: manifest.pop(key))
-    refused(saved, r"manifest\.json is damaged \(keys are missing\)")
+    refused(saved, rf"manifest\.json is damaged \({key}\)")
 
 
-def test_a_manifest_that_forgets_an_array(saved):
+def test_a_manifest_that_lacks_an_array(saved):
     change_manifest(saved, lambda manifest: manifest["files"].pop("test.truth.values.npy"))
-    refused(saved, "its manifest lacks 'values'; write the folder again")
+    refused(saved, "its manifest lacks 'values'; copy it again, or write it again with save_split")
 
 
 def test_a_manifest_that_points_outside(saved):
@@ -185,6 +187,6 @@ def test_a_manifest_that_points_outside(saved):
     refused(saved, r"manifest\.json is damaged")
 
 
-def test_a_manifest_that_is_no_json(saved):
+def test_a_manifest_that_is_not_json(saved):
     (saved / "manifest.json").write_text("{")
     refused(saved, r"manifest\.json is damaged")

@@ -1,3 +1,5 @@
+"""Splits by users, by time and by last items."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,7 +25,7 @@ many_rows = st.lists(st.lists(st.integers(0, 49), min_size=1, max_size=9), min_s
 
 @settings(max_examples=50)
 @given(many_rows, st.integers(0, 4), st.integers(0, 4), st.integers(0, 5))
-def test_users_are_disjoint_and_halves_join_to_the_row(rows, valid_users, test_users, seed):
+def test_held_out_users_are_disjoint_and_their_halves_join_to_the_sequence(rows, valid_users, test_users, seed):
     data = interactions(rows)
     able = [row for row in rows if len(row) >= 2]
     if valid_users + test_users > len(able) or valid_users + test_users == len(rows):
@@ -43,14 +45,14 @@ def test_users_are_disjoint_and_halves_join_to_the_row(rows, valid_users, test_u
     assert split.train.items is data.items
 
 
-def test_the_seed_decides_who_is_held_out():
+def test_the_seed_determines_the_held_out_users():
     data = interactions([[1, 2, 3]] * 40)
     first, same, other = (split_users(data, test_users=5, seed=seed).test.users for seed in (1, 1, 2))
     assert first.ids(range(5)) == same.ids(range(5))
     assert first.ids(range(5)) != other.ids(range(5))
 
 
-def test_repeats_in_the_truth_stay():
+def test_repeats_in_the_truth_are_kept():
     split = split_users(interactions([[1, 2, 7, 7, 7], [3]]), test_users=1)
     assert [row.tolist() for row in split.test.history] == [[1, 2]]
     assert [row.tolist() for row in split.test.truth] == [[7, 7, 7]]
@@ -58,11 +60,11 @@ def test_repeats_in_the_truth_stay():
 
 
 def test_users_with_one_interaction_are_not_held_out():
-    with pytest.raises(DataError, match=r"valid_users=1, test_users=1: 2 users .* only 1 have two or more"):
+    with pytest.raises(DataError, match=r"valid_users \+ test_users=2: only 1 of 3 users have two or more"):
         split_users(interactions([[1], [2], [3, 4]]), valid_users=1, test_users=1)
 
 
-def test_somebody_must_be_left_to_train_on():
+def test_some_users_must_remain_for_training():
     with pytest.raises(DataError, match="no user is left to train on; there are 2"):
         split_users(interactions([[1, 2], [3, 4]]), valid_users=1, test_users=1)
 
@@ -74,7 +76,7 @@ def test_counts_are_checked(option, value):
         split_users(interactions([[1, 2]] * 3), **{option: value})
 
 
-def test_without_order_the_halves_are_random_and_a_warning_says_so():
+def test_without_order_the_halves_are_random_with_a_warning():
     row = list(range(20))
     data = interactions([row] * 3, ordered=False)
     with pytest.warns(UserWarning, match="no order"):
@@ -85,7 +87,7 @@ def test_without_order_the_halves_are_random_and_a_warning_says_so():
     assert len(history) == 10
 
 
-def test_without_order_time_and_last_items_are_refused():
+def test_without_order_temporal_and_leave_last_splits_are_errors():
     data = interactions([[1, 2, 3]], ordered=False)
     with pytest.raises(DataError, match=r"no order .* no last items"):
         split_leave_last(data)
@@ -94,7 +96,7 @@ def test_without_order_time_and_last_items_are_refused():
 
 
 def test_a_temporal_split_needs_times():
-    with pytest.raises(DataError, match=r"a temporal split needs times .* time=<column>"):
+    with pytest.raises(DataError, match=r"a temporal split needs times, .* time=<column>"):
         split_temporal(interactions([[1, 2, 3]]))
 
 
@@ -113,13 +115,13 @@ def test_temporal_cuts_by_hand():
 
 @settings(max_examples=50)
 @given(st.data())
-def test_nothing_from_after_a_cut_is_seen_before_it(data):
+def test_no_history_contains_the_future(data):
     times = data.draw(
         st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=6).map(sorted), min_size=3, max_size=8)
     )
     flat = sorted(time for row in times for time in row)
     shares = data.draw(st.tuples(st.floats(0, 0.4), st.floats(0, 0.4)))
-    # The items are the times themselves, so that a query can be checked against the cut.
+    # Items are times, so that a query can be checked against the cut.
     whole = interactions(times, times=times)
     try:
         split = split_temporal(whole, valid_share=shares[0], test_share=shares[1])
@@ -140,19 +142,19 @@ def test_a_share_of_zero_gives_no_queries():
     assert by_user(split.test.users, split.test.truth) == {100: [2]}
 
 
-def test_moments_that_are_all_the_same_cannot_be_cut():
-    with pytest.raises(DataError, match="no interaction lies before the first cut"):
+def test_equal_times_cannot_be_cut():
+    with pytest.raises(DataError, match="no interaction is before the first cut"):
         split_temporal(interactions([[1, 2, 3]], times=[[5, 5, 5]]))
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0, "half"])
 def test_shares_are_checked(share):
-    with pytest.raises(DataError, match=r"test_share=.* must be a number from 0 up to"):
+    with pytest.raises(DataError, match=r"test_share=.* must be a number from 0 to less than 1"):
         split_temporal(interactions([[1, 2]], times=[[1, 2]]), test_share=share)
 
 
-def test_shares_must_leave_something():
-    with pytest.raises(DataError, match="together must stay below 1"):
+def test_shares_must_leave_training_data():
+    with pytest.raises(DataError, match=r"valid_share \+ test_share=1.0: must be less than 1"):
         split_temporal(interactions([[1, 2]], times=[[1, 2]]), valid_share=0.5, test_share=0.5)
 
 
@@ -165,7 +167,7 @@ def test_leave_last_by_hand():
     assert by_user(split.test.users, split.test.truth) == {100: [4, 5]}
 
 
-def test_leave_last_needs_a_long_user_and_a_good_k():
+def test_leave_last_checks_k():
     with pytest.raises(DataError, match="k=2: no user has more than 4 interactions; lower k"):
         split_leave_last(interactions([[1, 2, 3, 4]]), k=2)
     with pytest.raises(DataError, match="k=0: must be a whole number of at least 1"):

@@ -1,3 +1,5 @@
+"""Synthetic interactions: exact sizes, known structure, reproducible."""
+
 import errno
 
 import numpy as np
@@ -10,7 +12,7 @@ from pathdex.errors import ConfigError, StorageError
 SIZES = {"users": 40, "items": 300, "interactions": 2000}
 
 
-def planted_rows(path):
+def synthetic_rows(path):
     return pl.read_parquet(path)
 
 
@@ -24,9 +26,9 @@ def planted_rows(path):
         {"users": 50, "items": 3, "interactions": 1234},
     ],
 )
-def test_sizes_are_exact_and_everybody_occurs(tmp_path, sizes):
+def test_sizes_are_exact_and_every_user_and_item_occurs(tmp_path, sizes):
     path = generate(tmp_path / "data.parquet", **sizes, chunk=97)
-    rows = planted_rows(path)
+    rows = synthetic_rows(path)
     assert rows.height == sizes["interactions"]
     assert rows["user_id"].unique().sort().to_list() == list(range(sizes["users"]))
     assert rows["item_id"].unique().sort().to_list() == list(range(sizes["items"]))
@@ -34,24 +36,24 @@ def test_sizes_are_exact_and_everybody_occurs(tmp_path, sizes):
     assert read(path).num_interactions == sizes["interactions"]
 
 
-def test_every_user_is_long_enough_where_there_are_rows_enough(tmp_path):
+def test_every_user_has_ten_interactions_if_possible(tmp_path):
     path = generate(tmp_path / "data.parquet", users=50, items=100, interactions=1000)
     assert read(path, min_interactions=10).num_users == 50
 
 
-def test_the_rows_of_a_user_are_in_order(tmp_path):
-    rows = planted_rows(generate(tmp_path / "data.parquet", **SIZES))
+def test_the_rows_of_a_user_are_in_time_order(tmp_path):
+    rows = synthetic_rows(generate(tmp_path / "data.parquet", **SIZES))
     gaps = rows.select(pl.col("timestamp").diff().over("user_id")).to_series().drop_nulls()
     assert gaps.min() > 0
 
 
-def test_the_seed_decides_everything(tmp_path):
+def test_the_seed_determines_the_data(tmp_path):
     one, same, other = (
         generate(tmp_path / f"{name}.parquet", **SIZES, seed=seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))
     )
     assert one.read_bytes() == same.read_bytes()
     assert truth_file(one).read_bytes() == truth_file(same).read_bytes()
-    assert not planted_rows(one).equals(planted_rows(other))
+    assert not synthetic_rows(one).equals(synthetic_rows(other))
 
 
 def test_the_truth_lists_one_or_two_paths_per_item(tmp_path):
@@ -70,7 +72,7 @@ def test_the_truth_lists_one_or_two_paths_per_item(tmp_path):
 def test_users_stay_near_their_prefixes(tmp_path):
     path = generate(tmp_path / "data.parquet", users=200, items=2000, interactions=6000, depth=2, nodes=20)
     first = pl.read_ipc(truth_file(path)).group_by("item_id").agg(pl.col("c1"))
-    rows = planted_rows(path).join(first, on="item_id", maintain_order="left")
+    rows = synthetic_rows(path).join(first, on="item_id", maintain_order="left")
     following = rows.with_columns(pl.col("c1").shift(-1).over("user_id").alias("next")).drop_nulls("next")
     shared = following.select(pl.col("c1").list.set_intersection("next").list.len() > 0).to_series().mean()
     assert shared > 0.5  # by chance it would be about 1 in 20
@@ -83,14 +85,14 @@ def test_popularity_has_a_long_tail(tmp_path):
     assert np.median(counts) < counts.mean()
 
 
-def test_progress_reaches_the_end(tmp_path):
+def test_progress_reaches_the_total(tmp_path):
     seen = []
     generate(tmp_path / "data.parquet", **SIZES, chunk=500, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (2000, 2000)
     assert len(seen) > 1
 
 
-def test_a_file_that_exists_is_replaced_only_on_demand(tmp_path):
+def test_an_existing_file_is_replaced_only_with_overwrite(tmp_path):
     path = generate(tmp_path / "data.parquet", **SIZES)
     before = path.read_bytes()
     with pytest.raises(StorageError, match=r"data\.parquet exists; choose another path, .* overwrite=True"):
@@ -100,7 +102,7 @@ def test_a_file_that_exists_is_replaced_only_on_demand(tmp_path):
     assert path.read_bytes() != before
 
 
-def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_old_files(tmp_path, monkeypatch):
     path = generate(tmp_path / "data.parquet", **SIZES)
     before = path.read_bytes(), truth_file(path).read_bytes()
 
@@ -115,13 +117,13 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["data.parquet", "data.truth.arrow"]
 
 
-def test_a_folder_that_cannot_be_made(tmp_path):
+def test_a_folder_that_cannot_be_created(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match=r"cannot write .*Not a directory; free space or choose another path"):
         generate(tmp_path / "file" / "data" / "data.parquet", **SIZES)
 
 
-def test_every_bad_size_is_named():
+def test_all_invalid_sizes_are_reported_together():
     with pytest.raises(ConfigError) as caught:
         generate("x.parquet", users=0, items=1.5, interactions=True, depth=0, nodes=1, chunk=0, seed=-1)
     assert tuple(map(str, caught.value.problems)) == (
@@ -135,14 +137,14 @@ def test_every_bad_size_is_named():
     )
 
 
-def test_sizes_must_fit_together():
+def test_inconsistent_sizes_are_errors():
     with pytest.raises(ConfigError, match="interactions=5: must be at least users=3 and items=9, so that each occurs"):
         generate("x.parquet", users=3, items=9, interactions=5)
-    with pytest.raises(ConfigError, match=r"nodes=10, depth=30: nodes\^depth must stay below 2\^62"):
+    with pytest.raises(ConfigError, match=r"depth=30: 10\^30 paths are more than 2\^62; lower depth or nodes"):
         generate("x.parquet", users=3, items=9, interactions=9, nodes=10, depth=30)
 
 
-def test_a_name_that_promises_another_format_is_refused(tmp_path):
+def test_a_suffix_other_than_parquet_is_an_error(tmp_path):
     with pytest.raises(StorageError, match=r"data\.csv: rows are written as Parquet; choose a name that ends in"):
         generate(tmp_path / "data.csv", **SIZES)
     assert not list(tmp_path.iterdir())

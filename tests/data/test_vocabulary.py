@@ -1,3 +1,5 @@
+"""Ids to codes and back, for few ids and for many."""
+
 from contextlib import contextmanager
 from decimal import Decimal
 
@@ -12,13 +14,13 @@ from pathdex.errors import DataError
 
 texts = st.lists(st.text(max_size=6), unique=True, max_size=10)
 int64s = st.integers(-(2**63), 2**63 - 1)
-unhurried = settings(deadline=None)
+no_deadline = settings(deadline=None)
 integers = st.lists(st.integers(-5, 20) | int64s, unique=True, max_size=30)
 
 
 @contextmanager
 def looked_up_in(way):
-    """Few ids are looked up as if there were many, or the other way round."""
+    """Look ids up in the dict or in the hash index, however many there are."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vocabulary, "DICT_LIMIT", {"dict": 10**9, "index": -1}[way])
         yield
@@ -30,25 +32,25 @@ def both_ways(request):
         yield
 
 
-@unhurried
+@no_deadline
 @given(texts)
-def test_text_ids_come_back(ids):
+def test_text_ids_round_trip(ids):
     vocabulary = Vocabulary(ids)
     assert vocabulary.kind == "str"
     assert vocabulary.ids(range(len(vocabulary))) == ids
     assert vocabulary.codes(ids).tolist() == list(range(len(ids)))
 
 
-@unhurried
+@no_deadline
 @given(texts)
 def test_a_column_gives_the_same_vocabulary_as_a_list(ids):
     column = Vocabulary.from_column(pl.Series(ids, dtype=pl.String))
     assert column.ids(range(len(column))) == ids
 
 
-@unhurried
+@no_deadline
 @given(texts, st.data())
-def test_take_renumbers_in_the_order_asked(ids, data):
+def test_take_renumbers_in_the_given_order(ids, data):
     codes = data.draw(st.permutations(range(len(ids))))[: len(ids) // 2]
     taken = Vocabulary(ids).take(np.array(codes, np.int64))
     assert taken.ids(range(len(taken))) == [ids[code] for code in codes]
@@ -74,7 +76,7 @@ def test_integer_ids_can_be_taken():
 
 
 @pytest.mark.usefixtures("both_ways")
-def test_text_and_integer_find_each_other():
+def test_text_matches_integer_ids():
     assert Vocabulary(np.array([7, 12])).code("12") == 1
     assert Vocabulary(["7", "12"]).code(12) == 1
 
@@ -84,7 +86,7 @@ UNLIKE_12 = ["012", "1_2", "12.0", " 12", "１２", "x", "", b"12", 12.7, None, 
 
 @pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("one", UNLIKE_12)
-def test_what_only_resembles_an_integer_id_is_unknown(one):
+def test_values_that_resemble_an_integer_id_are_unknown(one):
     assert Vocabulary(np.array([12, 0])).code(one) == UNKNOWN
     assert Vocabulary(np.array([12, 0])).codes([0, one, 12]).tolist() == [1, UNKNOWN, 0]
 
@@ -93,13 +95,13 @@ def test_what_only_resembles_an_integer_id_is_unknown(one):
 @pytest.mark.parametrize(
     "one", ["12", 12, 12.0, Decimal(12), np.int8(12), np.uint64(12), np.float32(12), np.str_("12")]
 )
-def test_what_means_an_integer_id_finds_it(one):
+def test_values_equal_to_an_integer_id_match_it(one):
     assert Vocabulary(np.array([0, 12])).code(one) == 1
     assert Vocabulary(np.array([0, 12])).codes((one, "0")).tolist() == [1, 0]
 
 
 @pytest.mark.usefixtures("both_ways")
-def test_what_means_a_text_id_is_its_text():
+def test_values_match_text_ids_by_their_text():
     ids = ["12", "12.5", "None", "True", "grün", "", "b'12'"]
     asked = [12, 12.5, None, True, "grün", "", b"12", "gru\u0308n", "\ud800", "1", "x"]
     assert Vocabulary(ids).codes(asked).tolist() == [0, 1, 2, 3, 4, 5, 6, *[UNKNOWN] * 4]
@@ -122,7 +124,7 @@ def test_ids_come_in_any_container(asked):
 
 
 @pytest.mark.parametrize("way", ["dict", "index"])
-@unhurried
+@no_deadline
 @given(integers, st.lists(int64s | st.integers(-5, 20) | st.integers()))
 def test_integer_lookups_agree_with_a_dict(way, ids, asked):
     plain = {one: code for code, one in enumerate(ids)}
@@ -135,7 +137,7 @@ def test_integer_lookups_agree_with_a_dict(way, ids, asked):
 
 
 @pytest.mark.parametrize("way", ["dict", "index"])
-@unhurried
+@no_deadline
 @given(st.lists(st.text("ab", max_size=4) | st.text(), unique=True, max_size=30), st.lists(st.text("ab") | st.text()))
 def test_text_lookups_agree_with_a_dict(way, ids, asked):
     plain = {one: code for code, one in enumerate(ids)}
@@ -146,9 +148,9 @@ def test_text_lookups_agree_with_a_dict(way, ids, asked):
 
 
 @pytest.mark.parametrize("way", ["dict", "index"])
-@unhurried
+@no_deadline
 @given(st.lists(st.integers(0, 3), max_size=8))
-def test_of_an_id_that_is_there_twice_the_last_counts(way, ids):
+def test_the_last_of_duplicate_ids_wins(way, ids):
     plain = {one: code for code, one in enumerate(ids)}
     with looked_up_in(way):
         assert Vocabulary(np.array(ids, np.int64)).codes(range(5)).tolist() == [plain.get(one, -1) for one in range(5)]
@@ -156,7 +158,7 @@ def test_of_an_id_that_is_there_twice_the_last_counts(way, ids):
         assert named.codes(range(5)).tolist() == [plain.get(one, -1) for one in range(5)]
 
 
-def test_contains_asks_for_ids_only():
+def test_contains_accepts_ids_only():
     vocabulary = Vocabulary(np.array([12]))
     assert 12 in vocabulary
     assert "12" in vocabulary
@@ -165,7 +167,7 @@ def test_contains_asks_for_ids_only():
 
 
 @pytest.mark.parametrize("ids", [np.array([5, 3]), ["x", "grün", ""]])
-def test_arrays_bring_the_vocabulary_back(ids):
+def test_arrays_round_trip(ids):
     vocabulary = Vocabulary(ids)
     again = Vocabulary.from_arrays(vocabulary.arrays())
     assert again.kind == vocabulary.kind
@@ -174,7 +176,7 @@ def test_arrays_bring_the_vocabulary_back(ids):
 
 @pytest.mark.parametrize("ids", [np.array([5, 3, 9]), ["x", "grün", ""]])
 class TestIndex:
-    """The hash index of a vocabulary that is taken for a large one."""
+    """The hash index, with every vocabulary treated as large."""
 
     @pytest.fixture(autouse=True)
     def large(self):
@@ -191,7 +193,7 @@ class TestIndex:
         first, second = Vocabulary(ids).arrays(), Vocabulary(ids).take(np.arange(3)).arrays()
         assert first["slots"].tolist() == second["slots"].tolist()
 
-    def test_it_is_mapped_and_not_copied(self, ids, tmp_path):
+    def test_it_is_mapped_without_copies(self, ids, tmp_path):
         for name, array in Vocabulary(ids).arrays().items():
             np.save(tmp_path / f"{name}.npy", array)
         mapped = {file.stem: np.load(file, mmap_mode="r") for file in tmp_path.iterdir()}
@@ -203,14 +205,16 @@ class TestIndex:
         opened = Vocabulary.from_arrays(Vocabulary(ids).arrays(index=False))
         assert opened.codes(opened.ids(range(3))).tolist() == [0, 1, 2]
 
-    def test_the_index_of_other_ids_is_refused(self, ids):
+    def test_the_index_of_other_ids_is_an_error(self, ids):
         arrays = Vocabulary(ids).arrays()
         for slots in (arrays["slots"][:-1], arrays["slots"].astype(np.int64)):
-            with pytest.raises(DataError, match=r"slots: int.. of shape .* is no index of 3 ids; leave it out"):
+            with pytest.raises(
+                DataError, match=r"slots: int.. of shape .* is not an index of 3 ids; leave it out to build it again"
+            ):
                 Vocabulary.from_arrays({**arrays, "slots": slots})
 
     @pytest.mark.parametrize("code", [0, 3, -7, 2**31 - 1])
-    def test_a_damaged_index_finds_nothing_wrong(self, ids, code):
+    def test_a_damaged_index_gives_no_wrong_code(self, ids, code):
         words = Vocabulary(ids)
         damaged = Vocabulary.from_arrays({**words.arrays(), "slots": np.full(6, code, np.int32)})
         assert damaged.codes(words.ids(range(3))).tolist() == [0 if code == 0 else UNKNOWN, UNKNOWN, UNKNOWN]
@@ -221,14 +225,14 @@ def test_few_ids_are_stored_without_an_index():
     assert list(Vocabulary(["a"]).arrays()) == ["text", "offsets"]
 
 
-@unhurried
+@no_deadline
 @given(texts)
 def test_a_vocabulary_becomes_a_column(ids):
     assert Vocabulary(ids).column().to_list() == ids
     assert Vocabulary(np.array([3, 1])).column().to_list() == [3, 1]
 
 
-@unhurried
+@no_deadline
 @given(st.lists(st.text(max_size=2)))
 def test_encoding_numbers_the_values_in_sorted_order(values):
     codes, distinct = Vocabulary.encode(pl.Series(values, dtype=pl.String))

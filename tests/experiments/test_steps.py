@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pathdex.errors import RunError
+from pathdex.experiments.source_digest import source_digest
 from pathdex.experiments.steps import Step, Store
-from pathdex.system import source_digest
 
 
 def work(**inputs: Any) -> dict[str, Any]:

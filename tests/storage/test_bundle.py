@@ -1,10 +1,8 @@
-"""Bundles: what is written is read back, and nothing that goes wrong touches what was there."""
+"""Bundles: saved models that read back as written, and survive failures."""
 
 import json
-import resource
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from pathdex.errors import BundleError, StorageError
 from pathdex.storage import array_folder
 from pathdex.storage.array_folder import MANIFEST
 from pathdex.storage.bundle import WEIGHTS, Bundle, bundle_version, read_bundle, write_bundle
+from tests.storage.test_atomic import file_size_limit
 
 BUNDLE = Bundle(
     "some-model",
@@ -38,7 +37,7 @@ def change_manifest(path: Path, **changes: Any) -> None:
     (path / MANIFEST).write_text(json.dumps({key: value for key, value in manifest.items() if value is not None}))
 
 
-def test_what_is_written_is_read_back(path: Path) -> None:
+def test_a_bundle_reads_back_as_written(path: Path) -> None:
     opened = read_bundle(path)
     assert (opened.estimator, opened.settings) == (BUNDLE.estimator, BUNDLE.settings)
     assert set(opened.arrays) == {"paths", "counts"}
@@ -48,7 +47,7 @@ def test_what_is_written_is_read_back(path: Path) -> None:
     np.testing.assert_array_equal(opened.weights["layer.weight"], BUNDLE.weights["layer.weight"])
 
 
-def test_arrays_are_mapped_not_read(path: Path) -> None:
+def test_arrays_are_mapped(path: Path) -> None:
     assert isinstance(read_bundle(path).arrays["paths"], np.memmap)
 
 
@@ -58,25 +57,25 @@ def test_a_bundle_without_weights_has_no_weights_file(tmp_path: Path) -> None:
     assert read_bundle(path).weights == {}
 
 
-def test_strided_arrays_are_stored_as_they_look(tmp_path: Path) -> None:
+def test_strided_arrays_are_stored_contiguously(tmp_path: Path) -> None:
     table = np.arange(12, dtype=np.float32).reshape(3, 4)
     path = write_bundle(tmp_path / "bundle", Bundle("some-model", {}, {"a": table.T}, {"w": table[:, ::2]}))
     np.testing.assert_array_equal(read_bundle(path).arrays["a"], table.T)
     np.testing.assert_array_equal(read_bundle(path).weights["w"], table[:, ::2])
 
 
-def test_folders_above_are_made(tmp_path: Path) -> None:
+def test_parent_folders_are_created(tmp_path: Path) -> None:
     path = write_bundle(tmp_path / "some" / "where" / "bundle", BUNDLE)
     assert read_bundle(path).estimator == "some-model"
 
 
-def test_the_version_names_the_content(path: Path, tmp_path: Path) -> None:
+def test_the_version_depends_only_on_the_content(path: Path, tmp_path: Path) -> None:
     again = write_bundle(tmp_path / "again", BUNDLE)
     other = write_bundle(tmp_path / "other", Bundle("some-model", {"depth": 4}))
     assert bundle_version(path) == bundle_version(again) != bundle_version(other)
 
 
-def test_an_existing_bundle_is_kept_unless_told(path: Path) -> None:
+def test_an_existing_bundle_is_replaced_only_with_overwrite(path: Path) -> None:
     before = contents(path)
     with pytest.raises(StorageError, match="exists; choose another path, remove it, or save with overwrite=True"):
         write_bundle(path, Bundle("other", {}))
@@ -86,31 +85,31 @@ def test_an_existing_bundle_is_kept_unless_told(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["bundle"]
 
 
-def test_what_is_no_bundle_is_never_overwritten(tmp_path: Path) -> None:
+def test_a_foreign_folder_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "one.jpg").write_bytes(b"jpg")
-    with pytest.raises(StorageError, match="is not a bundle, so it is not overwritten; choose another path"):
+    with pytest.raises(StorageError, match="is not a Pathdex bundle, so it is not overwritten; choose another path"):
         write_bundle(tmp_path / "photos", BUNDLE, overwrite=True)
     assert contents(tmp_path) == {"photos/one.jpg": b"jpg"}
 
 
-def test_only_the_wanted_estimator_is_opened(path: Path) -> None:
+def test_another_estimator_is_an_error(path: Path) -> None:
     with pytest.raises(BundleError, match=r"holds a 'some-model' model, not 'item-cf'; open it with pathdex.load"):
         read_bundle(path, estimator="item-cf")
     assert read_bundle(path, estimator="some-model").estimator == "some-model"
 
 
-def test_a_missing_path_is_named(tmp_path: Path) -> None:
+def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="nothing does not exist; pass the folder that save"):
         read_bundle(tmp_path / "nothing")
 
 
-def test_a_folder_without_a_manifest_is_no_bundle(tmp_path: Path) -> None:
+def test_a_folder_without_a_manifest_is_not_a_bundle(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"is not a Pathdex bundle: it has no readable manifest.json"):
         read_bundle(tmp_path)
 
 
-def test_a_file_is_no_bundle(tmp_path: Path) -> None:
+def test_a_file_is_not_a_bundle(tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"\0")
     with pytest.raises(BundleError, match=r"model.bin is not a Pathdex bundle"):
         read_bundle(tmp_path / "model.bin")
@@ -129,12 +128,12 @@ def _flip(file: Path) -> None:
 DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "truncated manifest": (
         lambda path: _truncate(path / MANIFEST),
-        "manifest.json is damaged .*; save the model again",
+        "manifest.json is damaged .*; copy it again, or write it again with save",
     ),
     "manifest is not text": (lambda path: (path / MANIFEST).write_bytes(b"\xff\xfe{"), "manifest.json is damaged"),
-    "manifest is no object": (lambda path: (path / MANIFEST).write_text("[1]") and None, "has another format"),
+    "manifest is not an object": (lambda path: (path / MANIFEST).write_text("[1]") and None, "has another format"),
     "another format": (lambda path: change_manifest(path, format="zip"), "has another format"),
-    "no schema": (lambda path: change_manifest(path, schema=None), "manifest.json is damaged .*save the model again"),
+    "no schema": (lambda path: change_manifest(path, schema=None), "manifest.json is damaged .*; copy it again"),
     "no estimator": (lambda path: change_manifest(path, estimator=None), "manifest.json is damaged"),
     "no settings": (lambda path: change_manifest(path, settings=None), "manifest.json is damaged"),
     "no files": (lambda path: change_manifest(path, files=None), "manifest.json is damaged"),
@@ -157,7 +156,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_bundle_is_refused_and_left_as_it_is(path: Path, damage: str) -> None:
+def test_a_damaged_bundle_is_an_error_and_not_changed(path: Path, damage: str) -> None:
     spoil, rule = DAMAGE[damage]
     spoil(path)
     before = contents(path)
@@ -167,30 +166,19 @@ def test_a_damaged_bundle_is_refused_and_left_as_it_is(path: Path, damage: str) 
 
 
 @pytest.mark.parametrize("file", ["paths.npy", WEIGHTS])
-def test_a_broken_header_is_refused_also_where_checksums_are_not_checked(path: Path, file: str) -> None:
+def test_a_broken_header_is_an_error_even_without_checksums(path: Path, file: str) -> None:
     content = (path / file).read_bytes()
     (path / file).write_bytes(b"\xff" * 40 + content[40:])
-    with pytest.raises(BundleError, match=f"{file} is damaged .*; copy the bundle again"):
+    with pytest.raises(BundleError, match=f"{file} is damaged .*; copy it again"):
         read_bundle(path, verify=False)
 
 
-def test_large_bundles_are_opened_without_reading_them(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_bundles_are_opened_without_checksums(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _flip(path / "paths.npy")
     monkeypatch.setattr(array_folder, "VERIFY_LIMIT", 10)
     assert read_bundle(path).estimator == "some-model"
     with pytest.raises(BundleError, match=r"the checksum of paths.npy is wrong"):
         read_bundle(path, verify=True)
-
-
-@contextmanager
-def room_for(size: int) -> Iterator[None]:
-    """Let no file grow past `size` bytes, as a full disk would."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 LARGE = np.zeros(100_000, np.float32)
@@ -206,35 +194,25 @@ LARGE = np.zeros(100_000, np.float32)
     ids=["array", "weights", "manifest"],
 )
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, large: Bundle, exists: bool) -> None:
+def test_a_full_disk_leaves_the_old_bundle(tmp_path: Path, large: Bundle, exists: bool) -> None:
     path = tmp_path / "bundle"
     if exists:
         write_bundle(path, BUNDLE)
     before = contents(tmp_path)
-    with room_for(4096), pytest.raises(StorageError, match=r"cannot write .*; free space .*; nothing was changed"):
+    with (
+        file_size_limit(4096),
+        pytest.raises(StorageError, match=r"cannot write .*; free space .*; nothing was changed"),
+    ):
         write_bundle(path, large, overwrite=exists)
     assert contents(tmp_path) == before
     assert [file.name for file in tmp_path.iterdir()] == (["bundle"] if exists else [])
 
 
-def test_a_failed_rename_brings_the_old_bundle_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, rename = contents(path), Path.rename
-
-    def failing(self: Path, target: Path) -> Path:
-        if target == path and not (self.parent / "old").exists() and ".old." not in str(self):
-            raise OSError(28, "No space left on device")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", failing)
-    with pytest.raises(StorageError, match="No space left on device"):
-        write_bundle(path, Bundle("other", {}), overwrite=True)
-    assert contents(path) == before
-    assert [file.name for file in path.parent.iterdir()] == ["bundle"]
-
-
-def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+def test_a_parent_that_is_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StorageError, match=r"cannot write beside .*; choose another path"):
+    with pytest.raises(
+        StorageError, match=r"cannot write .*bundle: .*; free space or choose another path; nothing was changed$"
+    ):
         write_bundle(tmp_path / "file" / "bundle", BUNDLE)
 
 

@@ -24,9 +24,9 @@ def fetch(
         pathdex data fetch movielens-20m --folder /data --file ~/Downloads/ml-20m.zip
     """
     from pathdex.data import fetch as fetch_file
-    from pathdex.data import find_source
+    from pathdex.data import find_dataset
 
-    source = find_source(name)
+    source = find_dataset(name)
     with counting(f"fetching {source.filename}") as progress:
         target = fetch_file(name, folder, file=file, progress=progress)
     flags = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in source.reading.items())

@@ -1,7 +1,7 @@
-"""Interactions to sequences: readers, vocabulary, splits, data set sources, planted data."""
+"""Interactions to sequences: readers, vocabulary, splits, public data sets, synthetic data."""
 
 from pathdex.data.attributes import AlignedAttributes, Attributes
-from pathdex.data.datasets import SOURCES, Dataset, fetch, find_source
+from pathdex.data.datasets import DATASETS, Dataset, fetch, find_dataset
 from pathdex.data.demo_catalogue import DemoCatalogue, demo_catalogue
 from pathdex.data.describe import describe
 from pathdex.data.findings import Finding
@@ -22,7 +22,7 @@ from pathdex.data.validate import validate
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 
 __all__ = [
-    "SOURCES",
+    "DATASETS",
     "UNKNOWN",
     "AlignedAttributes",
     "Attributes",
@@ -38,7 +38,7 @@ __all__ = [
     "demo_catalogue",
     "describe",
     "fetch",
-    "find_source",
+    "find_dataset",
     "generate",
     "load_interactions",
     "load_queries",

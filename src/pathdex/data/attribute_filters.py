@@ -1,7 +1,7 @@
 """One column of a catalogue table, and the conditions that a query can put on it.
 
-Text, integers and booleans are stored as codes of a sorted dictionary, so a condition is resolved once against the
-dictionary and then compares int32 codes. Fractions are stored as they are.
+Text, integers and booleans are stored as codes of a sorted dictionary: a condition is resolved once against the
+dictionary and then compares int32 codes. Other numbers are stored as float64.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ from numpy.typing import NDArray
 from pathdex.data.vocabulary import UNKNOWN, Vocabulary
 from pathdex.errors import QueryError
 
-Kind: TypeAlias = Literal["text", "integer", "boolean", "number"]
+ValueKind: TypeAlias = Literal["text", "integer", "boolean", "number"]
 
 _NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 _BOOLEANS = {"true": 1, "false": 0}
-_RULES: dict[Kind, str] = {
-    "text": "holds text; pass text",
-    "integer": "holds whole numbers; pass one",
-    "boolean": "holds booleans; pass true or false",
-    "number": "holds numbers; pass one",
+_RULES: dict[ValueKind, tuple[str, str]] = {
+    "text": ("holds text", "pass text"),
+    "integer": ("holds whole numbers", "pass one"),
+    "boolean": ("holds booleans", "pass true or false"),
+    "number": ("holds numbers", "pass one"),
 }
+"""What a column of each kind holds, and what to pass."""
 _MANY_DIGITS = 400
-_ENDLESS = (-math.inf, math.inf)
+_INFINITE = (-math.inf, math.inf)
 
 
 class AnyOf(NamedTuple):
-    """Holds for these values: codes of the dictionary, or numbers; sorted and distinct."""
+    """Matches these values: dictionary codes or numbers, sorted and distinct."""
 
     values: tuple[float, ...]
 
 
 class Between(NamedTuple):
-    """Holds from `low` to `high`, both included: codes of the dictionary, or numbers."""
+    """Matches values from `low` to `high`, both included: dictionary codes or numbers."""
 
     low: float
     high: float
@@ -55,20 +56,20 @@ class Column:
     """The values of one attribute, by row of the table or, once aligned, by item code."""
 
     name: str
-    kind: Kind
+    kind: ValueKind
     data: NDArray[np.int32] | NDArray[np.float64]
-    """Codes of `dictionary` with `UNKNOWN` for nothing; for numbers the numbers, with NaN for nothing."""
+    """Codes of `dictionary`, `UNKNOWN` for missing; for numbers float64, NaN for missing."""
     dictionary: Vocabulary | None
     """The distinct values in sorted order; None for numbers."""
     owners: NDArray[np.int32] | None = None
-    """For lists: the row that each value belongs to. None where each row has one value."""
+    """For lists: the row of each value. None if each row has one value."""
 
     @property
     def description(self) -> str:
         return self.kind if self.owners is None else f"list of {self.kind}"
 
     def align(self, item_of_row: NDArray[np.int64], num_items: int) -> Column:
-        """The same values by item code; rows whose item is `UNKNOWN` are left out."""
+        """The same values by item code, without rows whose item is `UNKNOWN`."""
         if self.owners is not None:
             owners = item_of_row[self.owners]
             known = owners != UNKNOWN
@@ -78,16 +79,16 @@ class Column:
         data[item_of_row[known]] = self.data[known]
         return replace(self, data=data)
 
-    def condition(self, asked: Any) -> Condition:
-        """What a query asks of this column, in one form for all ways to write it."""
-        if isinstance(asked, Mapping):
-            return self._range(asked)
-        many = isinstance(asked, Iterable) and not isinstance(asked, str | bytes)
-        found = {self._value(one, asked) for one in (asked if many else [asked])}
+    def condition(self, given: Any) -> Condition:
+        """A condition of a query in canonical form."""
+        if isinstance(given, Mapping):
+            return self._range(given)
+        many = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+        found = {self._value(one, given) for one in (given if many else [given])}
         return AnyOf(tuple(sorted(one for one in found if one is not None)))
 
     def select(self, condition: Condition, num_items: int) -> NDArray[np.bool_]:
-        """The mask of the items for which the condition holds; of an aligned column."""
+        """The mask of the items that match. The column must be aligned."""
         hits = self._hits(condition)
         if self.owners is None:
             return hits
@@ -103,18 +104,18 @@ class Column:
             return np.asarray(data == condition.values[0])
         if self.dictionary is None:
             return np.isin(data, condition.values)
-        # Codes of nothing are -1, so the table's last entry answers for them.
+        # Missing values have code -1, so the table's last entry answers for them.
         wanted = np.zeros(len(self.dictionary) + 1, np.bool_)
         wanted[list(map(int, condition.values))] = True
         return wanted[data]
 
-    def _value(self, one: Any, asked: Any) -> float | None:
-        """One value as a code or a number; None where no item can have it."""
+    def _value(self, one: Any, given: Any) -> float | None:
+        """One value as a code or a number; None if no item has it."""
         plain = _plain(one)
         if self.dictionary is None:
             number = _number(plain)
             if number is None:
-                raise self._refusal(asked, _RULES["number"])
+                raise self._error(given, *_RULES["number"])
             return _fraction(number)
         key: str | int | float | None
         if self.kind == "text":
@@ -124,42 +125,43 @@ class Column:
         else:
             key = int(plain) if isinstance(plain, bool) else _number(plain)
         if key is None or (self.kind == "integer" and isinstance(plain, str) and not isinstance(key, int)):
-            raise self._refusal(asked, _RULES[self.kind])
+            raise self._error(given, *_RULES[self.kind])
         code = self.dictionary.code(key)  # type: ignore[arg-type]
         return None if code == UNKNOWN else code
 
-    def _range(self, asked: Mapping[Any, Any]) -> Condition:
+    def _range(self, given: Mapping[Any, Any]) -> Condition:
         if self.kind not in ("integer", "number"):
-            raise self._refusal(asked, f"holds {self.kind} values, which have no range; pass a value or a list of them")
-        bounds = {name: bound for name, bound in asked.items() if bound is not None}
+            raise self._error(
+                given, f"holds {self.kind} values, which have no range", "pass a value or a list of values"
+            )
+        bounds = {name: bound for name, bound in given.items() if bound is not None}
         if not bounds or not bounds.keys() <= {"min", "max"}:
-            raise self._refusal(asked, "takes a range with min, max or both; write it as {'min': 5, 'max': 20}")
+            raise self._error(given, "takes a range with min, max or both", "write it as {'min': 5, 'max': 20}")
         numbers = {name: _number(_plain(bound)) for name, bound in bounds.items()}
         low, high = numbers.get("min", -math.inf), numbers.get("max", math.inf)
         if low is None or high is None:
-            raise self._refusal(asked, "takes numbers for min and max; leave one out for no limit")
+            raise self._error(given, "takes numbers for min and max", "leave one out for no limit")
         if low > high:
-            raise self._refusal(asked, "takes a range whose min is at most its max; exchange them")
+            raise self._error(given, "takes a range whose min is at most its max", "swap them")
         if self.dictionary is None:
             return Between(_fraction(low), _fraction(high))
         distinct = self.dictionary.arrays(index=False)["ids"]
-        # Whole bounds compare exactly, also past 2^53 where float64 does not.
-        first = bisect_left(distinct, low if low in _ENDLESS else math.ceil(low))
-        last = bisect_right(distinct, high if high in _ENDLESS else math.floor(high)) - 1
+        # Whole bounds compare exactly, even past 2^53, where float64 does not.
+        first = bisect_left(distinct, low if low in _INFINITE else math.ceil(low))
+        last = bisect_right(distinct, high if high in _INFINITE else math.floor(high)) - 1
         return Between(first, last) if first <= last else AnyOf(())
 
-    def _refusal(self, asked: Any, rule: str) -> QueryError:
-        shown = repr(asked)
-        shown = shown if len(shown) <= 80 else f"{shown[:80]}..."
-        remedy = "; leave the column out for no condition" if asked is None else ""
-        return QueryError(f"where[{self.name!r}]={shown}: the column {rule}{remedy}")
+    def _error(self, given: Any, rule: str, remedy: str) -> QueryError:
+        if given is None:
+            remedy += ", or leave the column out for no condition"
+        return QueryError(f"the column {rule}", argument=f"where[{self.name!r}]", value=given, remedy=remedy)
 
 
 def make_column(values: pl.Series, *, text_file: bool) -> Column | None:
-    """A column of a table in the form that conditions need; None for a type that has none.
+    """A column of a table, encoded for conditions; None for a type that supports none.
 
-    In text files a column holds integers, numbers or booleans only if each of its values is written as one, so `007`
-    stays text.
+    In text files a column holds integers, numbers or booleans only if every value is written as one, so `007` stays
+    text.
     """
     name, owners = values.name, None
     if isinstance(values.dtype, pl.Array):
@@ -180,7 +182,7 @@ def make_column(values: pl.Series, *, text_file: bool) -> Column | None:
     return Column(name, kind, codes, dictionary, owners)
 
 
-def _typed(values: pl.Series, *, text_file: bool) -> tuple[Kind, pl.Series] | None:
+def _typed(values: pl.Series, *, text_file: bool) -> tuple[ValueKind, pl.Series] | None:
     """The kind of a column, and its values as Int64, Float64 or String."""
     dtype = values.dtype
     if dtype == pl.String and text_file and values.null_count() < len(values):
@@ -195,7 +197,7 @@ def _typed(values: pl.Series, *, text_file: bool) -> tuple[Kind, pl.Series] | No
     return ("number", values.cast(pl.Float64)) if dtype.is_numeric() else None
 
 
-def _guessed(values: pl.Series) -> tuple[Kind, pl.Series]:
+def _guessed(values: pl.Series) -> tuple[ValueKind, pl.Series]:
     whole = values.cast(pl.Int64, strict=False)
     if (whole.cast(pl.String) == values).all() and whole.null_count() == values.null_count():
         return "integer", whole
@@ -212,7 +214,7 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> int | float | None:
-    """A number as it is, or as text that is written as one; None for anything else."""
+    """A number, or text that is written as one; None for anything else."""
     if isinstance(value, str):
         if not re.fullmatch(_NUMBER, value):
             return None

@@ -1,8 +1,7 @@
-"""A catalogue table: what is known of each item, for filters such as `where={"category": ["a", "b"]}`."""
+"""A catalogue table: attributes of the items, for filters such as `where={"category": ["a", "b"]}`."""
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -19,33 +18,33 @@ from pathdex.data.findings import raise_errors
 from pathdex.data.formats import Source, open_source, reading
 from pathdex.data.rows import SHOWN_ROWS, check_rows
 from pathdex.data.vocabulary import UNKNOWN, Vocabulary
-from pathdex.errors import DataError, QueryError
+from pathdex.errors import DataError, Problem, QueryError, did_you_mean
 
 Mask: TypeAlias = NDArray[np.bool_]
 _Key: TypeAlias = tuple[tuple[str, Condition], ...]
 
 CACHE_BYTES = 64 * 2**20
-"""How much memory the masks of past conditions may take by default."""
+"""The default memory limit for cached masks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """A table with one row per item. Every column but the item's is an attribute that `where` can ask for."""
+    """A table with one row per item. Every column except the item column is an attribute for `where`."""
 
     ids: pl.Series
     """The item of each row: integers or text."""
     values: Mapping[str, Column]
     """The attributes by row."""
     skipped: Mapping[str, str]
-    """Columns of a type that no condition can be put on, and that type."""
+    """Columns of a type that supports no conditions, with that type."""
 
     @classmethod
     def read(cls, source: Source, *, item: str | None = None, format: str | None = None) -> Attributes:
         """Read a catalogue table from a CSV, TSV, JSON lines or Parquet file, a frame or an Arrow table.
 
-        The item column is found by its common names (`item_id`, `movieId`, `sku` ...) unless named. Attributes are
-        text, integers, booleans, numbers, or lists of these; dates and structures are skipped. Two rows for one item
-        are an error.
+        The item column is found by common names (`item_id`, `movieId`, `sku` ...) unless named. Attributes are text,
+        integers, booleans, numbers, or lists of these; dates and structs are skipped. Two rows for one item are an
+        error.
         """
         table = open_source(source, format)
         with reading(table.name):
@@ -56,9 +55,8 @@ class Attributes:
         _refuse_repeats(ids, rows.columns["item"], table.name)
         others = frame.drop(rows.columns["item"])
         if not others.width:
-            raise DataError(
-                f"{table.name} has no column but {rows.columns['item']!r}; a catalogue table needs an attribute"
-            )
+            rule = f"{table.name} has only the column {rows.columns['item']!r}"
+            raise DataError(Problem(rule, remedy="add at least one attribute"))
         made = {column.name: make_column(column, text_file=not table.typed) for column in others}
         return cls(
             ids,
@@ -68,7 +66,7 @@ class Attributes:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names that `where` takes."""
+        """The column names that `where` accepts."""
         return tuple(self.values)
 
     def __len__(self) -> int:
@@ -79,16 +77,16 @@ class Attributes:
         return f"Attributes({len(self):,} items; {kinds})"
 
     def align(self, items: Vocabulary, *, cache_bytes: int = CACHE_BYTES) -> AlignedAttributes:
-        """The table in the order of a model's items.
+        """The table by the item codes of a model.
 
-        Rows of items that the model does not know are ignored; items without a row meet no condition.
+        Rows of items unknown to the model are ignored; items without a row match no condition.
         """
         item_of_row = _codes(self.ids, items)
         used = int((item_of_row != UNKNOWN).sum())
         if len(items) and not used:
             warnings.warn(
-                f"none of the {len(items):,} items of the model has a row in the catalogue table, so no item meets any "
-                "condition; check its item column",
+                f"none of the {len(items):,} items of the model has a row in the catalogue table, so no item matches "
+                "any condition; check its item column",
                 stacklevel=2,
             )
         values = {name: column.align(item_of_row, len(items)) for name, column in self.values.items()}
@@ -98,7 +96,7 @@ class Attributes:
 
 
 class AlignedAttributes:
-    """Attributes by item code. Any number of threads may ask for masks."""
+    """Attributes by item code. Thread-safe."""
 
     def __init__(
         self,
@@ -116,27 +114,32 @@ class AlignedAttributes:
         self.missing = missing
         """How many items of the model have no row in the table."""
         self.unknown = unknown
-        """How many rows of the table are of items that the model does not know."""
+        """How many rows of the table are of items unknown to the model."""
         self._cache = _MaskCache(cache_bytes)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names that `where` takes."""
+        """The column names that `where` accepts."""
         return tuple(self._values)
 
     def __repr__(self) -> str:
         return f"AlignedAttributes({self.num_items:,} items, {self.missing:,} without a row; {', '.join(self.columns)})"
 
     def mask(self, where: Mapping[str, Any]) -> Mask:
-        """Which items meet all conditions, by item code; not to be written to.
+        """Which items match all conditions, by item code; read-only.
 
-        A condition is a value, a list of values of which any may hold (an empty list holds for no item), or
-        `{"min": a, "max": b}` with both ends included and either left out. An item with a list of values meets a
-        condition if any of them does. Items without a value meet none. No conditions at all hold for every item.
+        A condition is a value, a list of values of which any may match (an empty list matches no item), or
+        `{"min": a, "max": b}` with both ends included and either optional. An item with a list of values matches if
+        any of them does. Items without a value match no condition. Without conditions, every item matches.
         """
         if not isinstance(where, Mapping):
-            raise QueryError(f"where={where!r}: must map columns to values; write it as {{'category': ['a', 'b']}}")
-        conditions = {name: self._column(name).condition(asked) for name, asked in where.items()}
+            raise QueryError(
+                "must map columns to values",
+                argument="where",
+                value=where,
+                remedy="write it as {'category': ['a', 'b']}",
+            )
+        conditions = {name: self._column(name, given).condition(given) for name, given in where.items()}
         key = tuple(sorted(conditions.items(), key=lambda one: one[0]))
         found = self._cache.get(key)
         return self._cache.put(key, self._compute(key)) if found is None else found
@@ -147,25 +150,24 @@ class AlignedAttributes:
             mask &= self._values[name].select(condition, self.num_items)
         return mask
 
-    def _column(self, name: Any) -> Column:
+    def _column(self, name: Any, given: Any) -> Column:
         if name in self._values:
             return self._values[name]
+        argument = f"where[{name!r}]"
         if name in self._skipped:
-            raise QueryError(
-                f"where[{name!r}]: no condition can be put on a column of type {self._skipped[name]}; cast it to text, "
-                "whole numbers, booleans, numbers or lists of these, and read the table again"
-            )
-        close = difflib.get_close_matches(str(name), self.columns, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+            rule = f"a column of type {self._skipped[name]} supports no conditions"
+            remedy = "cast it to text, whole numbers, booleans, numbers or lists of these, and read the table again"
+            raise QueryError(rule, argument=argument, value=given, remedy=remedy)
         shown = ", ".join(self.columns) or "none"
-        raise QueryError(f"where[{name!r}]: the catalogue table has no such column; its columns are: {shown}{hint}")
+        rule = f"the catalogue table has no such column; its columns are: {shown}{did_you_mean(name, self.columns)}"
+        raise QueryError(rule, argument=argument, value=given)
 
 
 class _MaskCache:
-    """The masks used last, up to a number of bytes."""
+    """A least-recently-used cache of masks, limited in bytes."""
 
     ENTRY_BYTES = 1024
-    """What an entry takes besides its mask and the values of its conditions, generously."""
+    """An upper estimate of an entry's size without its mask and the values of its conditions."""
     VALUE_BYTES = 64
 
     def __init__(self, limit: int) -> None:
@@ -182,7 +184,7 @@ class _MaskCache:
             return mask
 
     def put(self, key: _Key, mask: Mask) -> Mask:
-        """Keep a mask, read-only; returns the one that is kept where another thread was first."""
+        """Store a mask, read-only. Returns the stored one, which may be another thread's."""
         mask.flags.writeable = False
         with self._lock:
             if key in self._masks:
@@ -204,17 +206,16 @@ def _refuse_repeats(ids: pl.Series, column: str, name: str) -> None:
         shown = ", ".join(repr(one) for one in repeated.head(SHOWN_ROWS)) + (
             ", ..." if len(repeated) > SHOWN_ROWS else ""
         )
-        raise DataError(
-            f"column {column!r} of {name}: {len(repeated):,} items have more than one row ({shown}); keep one row per "
-            "item; several values of an item go into a list column"
-        )
+        rule = f"column {column!r} of {name}: {len(repeated):,} items have more than one row ({shown})"
+        remedy = "keep one row per item; several values of an item go into a list column"
+        raise DataError(Problem(rule, remedy=remedy))
 
 
 def _codes(ids: pl.Series, items: Vocabulary) -> NDArray[np.int64]:
-    """The code of each row's item, or `UNKNOWN`; text and integers find each other as in `Vocabulary.code`."""
+    """The code of each row's item, or `UNKNOWN`; text matches integers as in `Vocabulary.code`."""
     known = items.column()
     if known.dtype != ids.dtype:
-        # Text becomes an integer only where it is printed as one.
+        # Text becomes an integer only if the integer prints as that text.
         whole = ids.cast(known.dtype, strict=False)
         ids = pl.select(pl.when(whole.cast(ids.dtype) == ids).then(whole)).to_series()
     places = pl.DataFrame({"id": known}).with_row_index("code")

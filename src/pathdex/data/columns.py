@@ -1,11 +1,11 @@
-"""Which column holds the users, the items, the times and the ratings."""
+"""Finds the columns of users, items, times and ratings in a table."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 
 from pathdex.data.findings import Finding, error
+from pathdex.errors import did_you_mean
 
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "user": (
@@ -21,35 +21,33 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
     ),
     "rating": ("rating", "ratings", "score", "stars", "overall"),
 }  # fmt: skip
-"""Names that are understood without being told, in lower case and without `_`; the first that occurs is taken."""
+"""Names found automatically, in lower case and without `_`; the first one present is used."""
 
 
 def find_columns(
-    columns: Sequence[str], asked: Mapping[str, str | None], required: Sequence[str], source: str
+    columns: Sequence[str], named: Mapping[str, str | None], required: Sequence[str], source: str
 ) -> tuple[dict[str, str], list[Finding]]:
-    """The column of each role of `asked`: the one named there, else one of `COMMON_NAMES`; and what is wrong."""
+    """The column of each role of `named`, and the errors. A role without a name takes one of `COMMON_NAMES`."""
     found: dict[str, str] = {}
     problems: list[Finding] = []
     shown = ", ".join(columns) or "none"
-    for role, name in asked.items():
+    for role, name in named.items():
         guess = _guess(role, columns) if name is None else name
         if guess is None:
             if role in required:
-                hint = f"name it with {role}= or --{role}"
-                problems.append(error("D104", f"no {role} column found in {source}; its columns are: {shown}; {hint}"))
+                rule = f"no {role} column found in {source}; its columns are: {shown}"
+                problems.append(error("D104", rule, remedy=f"name it with {role}= or --{role}"))
         elif guess not in columns:
-            close = difflib.get_close_matches(guess, columns, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            problems.append(
-                error("D103", f"{role}={guess!r}: {source} has no such column; its columns are: {shown}{hint}")
-            )
+            rule = f"{source} has no such column; its columns are: {shown}{did_you_mean(guess, columns)}"
+            problems.append(error("D103", rule, argument=role, value=guess))
         else:
             found[role] = guess
     for name in dict.fromkeys(found.values()):
         roles = [role for role in found if found[role] == name]
         if len(roles) > 1:
             given = ", ".join(f"{role}=" for role in roles)
-            problems.append(error("D105", f"the column {name!r} of {source} is used for {given}; name one for each"))
+            rule = f"the column {name!r} of {source} is used for {given}"
+            problems.append(error("D105", rule, remedy="name one for each"))
     return found, problems
 
 

@@ -1,8 +1,7 @@
-"""Public data sets by name: where they are, how their archives are verified, and the protocol they are used with."""
+"""Public data sets by name: URL, checksum, and the protocol of the experiments on them."""
 
 from __future__ import annotations
 
-import difflib
 import os
 import shutil
 from collections.abc import Mapping
@@ -11,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from pathdex.data.download import Progress, download
-from pathdex.errors import DataError, StorageError
+from pathdex.errors import DataError, Problem, StorageError, did_you_mean
 from pathdex.storage.array_folder import file_digest
+from pathdex.storage.atomic import atomic_write, publish_file
+from pathdex.storage.durability import make_folders
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A file that can be had, and how experiments use it."""
+    """A downloadable file, and how experiments use it."""
 
     url: str
     filename: str
     md5: str | None
-    """As published with the file. Without one, the SHA-256 of the first download is kept beside the file instead."""
+    """As published with the file. If None, the SHA-256 of the first download is stored beside the file."""
     reading: Mapping[str, Any] = field(default_factory=dict)
     """Arguments for `read`."""
     valid_users: int = 0
@@ -42,7 +43,7 @@ def _movielens(name: str, md5: str, held_out: int) -> Dataset:
     )
 
 
-SOURCES: dict[str, Dataset] = {
+DATASETS: dict[str, Dataset] = {
     "movielens-1m": _movielens("ml-1m", "c4d9eecfca2ab87c1945afe126590906", 500),
     "movielens-20m": _movielens("ml-20m", "cd245b17a1ae2cc31bb14903e1204af3", 1000),
     "movielens-25m": _movielens("ml-25m", "6b51fb2759a8657d3bfcbfc42b592ada", 1000),
@@ -56,16 +57,14 @@ SOURCES: dict[str, Dataset] = {
         terms="McAuley lab, Amazon product data 2014: cite the papers named on its page",
     ),
 }
-"""The MD5 sums are those that GroupLens publishes beside its archives; the Amazon ratings have none."""
+"""GroupLens publishes the MD5 sums beside its archives; the Amazon ratings have none."""
 
 
-def find_source(name: str) -> Dataset:
-    """The data set of that name."""
-    if name not in SOURCES:
-        close = difflib.get_close_matches(name, SOURCES, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise DataError(f"name={name!r}: must be one of {', '.join(SOURCES)}{hint}")
-    return SOURCES[name]
+def find_dataset(name: str) -> Dataset:
+    """The data set with that name."""
+    if name not in DATASETS:
+        raise DataError(Problem(f"must be one of {', '.join(DATASETS)}{did_you_mean(name, DATASETS)}", "name", name))
+    return DATASETS[name]
 
 
 def fetch(
@@ -75,49 +74,52 @@ def fetch(
     file: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Get a data set into the folder and return its path; a verified copy that is there already is not loaded again.
+    """Download a data set into the folder, verify it and return its path. A file already there is only verified.
 
-    An interrupted download goes on where it stopped. `file` is a copy already on disk: it is verified and linked (or
-    copied) into the folder, and nothing is downloaded. `progress(done, total)` gets the bytes so far.
+    An interrupted download resumes. `file` is a copy already on disk: it is verified and linked (or copied) into the
+    folder instead of a download. `progress(done, total)` is called with the bytes so far.
     """
-    source = find_source(name)
-    target = Path(folder) / source.filename
+    dataset = find_dataset(name)
+    target = Path(folder) / dataset.filename
     part = target.with_name(target.name + ".part")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(target.parent)
     except OSError as error:
         raise StorageError(f"cannot write to {folder}: {error.strerror}; choose another folder") from error
     if target.exists():
-        _verify(source, target, f"remove {target} and fetch again")
+        _verify(dataset, target, f"remove {target} and fetch again")
         return target
     if file is not None:
-        _adopt(source, Path(file), part)
+        _adopt(dataset, Path(file), part)
     else:
         try:
-            download(source.url, part, progress=progress)
+            download(dataset.url, part, progress=progress)
         except DataError as error:
-            raise DataError(
-                f"{error}; or download it by hand and pass it with file= (on the command line --file)"
-            ) from error
+            remedy = "or download it by hand and pass it with file= (--file on the command line)"
+            raise DataError(Problem(str(error), remedy=remedy)) from error
         try:
-            _verify(source, part, "what came was removed; fetch again")
+            _verify(dataset, part, "the download was removed; fetch again")
         except DataError:
-            # A whole file with a wrong checksum can never be made right by going on.
-            part.unlink()
+            part.unlink()  # Resuming cannot repair a complete file.
             raise
+    if dataset.md5 is None:
+        with atomic_write(_record(target)) as stream:
+            stream.write(f"{file_digest(part, 'sha256')}  {target.name}\n".encode())
     try:
-        part.replace(target)
-        if source.md5 is None:
-            _record(target).write_text(f"{file_digest(target, 'sha256')}  {target.name}\n")
+        publish_file(part, target)
+    except StorageError:
+        raise
     except OSError as error:
         raise StorageError(f"cannot write {target}: {error.strerror}; choose another folder") from error
     return target
 
 
-def _adopt(source: Dataset, file: Path, part: Path) -> None:
+def _adopt(dataset: Dataset, file: Path, part: Path) -> None:
     if not file.is_file():
-        raise DataError(f"file={str(file)!r}: is no file; pass the path of {source.filename}, as downloaded")
-    _verify(source, file, f"download {source.url} again")
+        raise DataError(
+            Problem("is not a file", "file", str(file), f"pass the path of a downloaded {dataset.filename}")
+        )
+    _verify(dataset, file, f"download {dataset.url} again")
     try:
         part.unlink(missing_ok=True)
         try:
@@ -129,9 +131,9 @@ def _adopt(source: Dataset, file: Path, part: Path) -> None:
         raise StorageError(f"cannot write {part}: {error.strerror}; free space or choose another folder") from error
 
 
-def _verify(source: Dataset, file: Path, remedy: str) -> None:
-    """Compare the file with the published checksum, or with the one recorded when it came."""
-    kind, expected = "md5", source.md5
+def _verify(dataset: Dataset, file: Path, remedy: str) -> None:
+    """Compare the file with the published checksum, or with the one recorded at its download."""
+    kind, expected = "md5", dataset.md5
     if expected is None:
         record = _record(file)
         if not record.exists():
@@ -139,7 +141,8 @@ def _verify(source: Dataset, file: Path, remedy: str) -> None:
         kind, expected = "sha256", record.read_text().split()[0]
     found = file_digest(file, kind)
     if found != expected:
-        raise DataError(f"{file}: its {kind} is {found}, not {expected}; it is damaged or another edition; {remedy}")
+        rule = f"{file}: its {kind} is {found}, not {expected}; it is damaged or another edition"
+        raise DataError(Problem(rule, remedy=remedy))
 
 
 def _record(file: Path) -> Path:

@@ -1,13 +1,15 @@
-"""A small shop with readable names and planted interests, for demonstrations and tests.
+"""A small synthetic shop with readable item names, for demonstrations and tests.
 
-An item lives in a sub-theme of an interest, as on a path of two nodes; some live in two interests at once, like the
-paper's chocolate, which is food and a gift.
+An item belongs to a theme of an interest, like a path of two nodes. Some belong to two interests, like the paper's
+chocolate, which is food and a gift. The words are in `demo_catalogue.json`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from typing import TypeAlias
 
 import numpy as np
@@ -16,29 +18,58 @@ from numpy.typing import NDArray
 
 from pathdex.data.interactions import Interactions
 from pathdex.data.readers import read
-from pathdex.data.words import INTERESTS
-from pathdex.errors import ConfigError
+from pathdex.errors import ConfigError, Problem
 
 Place: TypeAlias = tuple[str, str]
-"""An interest and one of its sub-themes."""
+"""An interest and one of its themes."""
 Integers: TypeAlias = NDArray[np.int64]
 
 MOVE_ON = 0.35
-"""Chance that a user goes on to the next sub-theme after an item."""
+"""Probability that a user moves to the next theme after an item."""
 FOLLOW = 0.5
-"""Chance that a shared item leads its user into its other interest, if the user has that interest."""
+"""Probability that a shared item leads a user into its other interest, if the user has that interest."""
 RETURN = 0.1
-"""Chance that a user turns to another of their interests."""
+"""Probability that a user switches to another of their interests."""
+
+
+@dataclass(frozen=True)
+class Theme:
+    """A shelf of products. Its shared items are also on the shelf `also`."""
+
+    also: Place
+    products: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Interest:
+    """A field of products. Users drift from each theme to the next. An item is a quality and a product."""
+
+    qualities: tuple[str, ...]
+    themes: Mapping[str, Theme]
+
+
+def _read_interests() -> dict[str, Interest]:
+    content = json.loads(resources.files("pathdex.data").joinpath("demo_catalogue.json").read_text("utf-8"))
+    return {
+        name: Interest(
+            tuple(words["qualities"]),
+            {theme: Theme(tuple(one["also"]), tuple(one["products"])) for theme, one in words["themes"].items()},
+        )
+        for name, words in content.items()
+    }
+
+
+INTERESTS: Mapping[str, Interest] = _read_interests()
 
 
 @dataclass(frozen=True)
 class DemoCatalogue:
-    """Interactions and the truth behind them."""
+    """Interactions, and the interests behind them."""
 
     frame: pl.DataFrame
     """Columns `user_id`, `item_id` (the name), `timestamp`."""
     paths: Mapping[str, tuple[Place, ...]]
-    """The planted places of each item, its own first."""
+    """The places of each item, its own first."""
 
     @property
     def data(self) -> Interactions:
@@ -55,11 +86,11 @@ class DemoCatalogue:
 def demo_catalogue(
     *, items: int = 2000, users: int = 3000, mean_length: int = 40, shared: float = 0.15, seed: int = 0
 ) -> DemoCatalogue:
-    """Draw a catalogue and its users.
+    """Generate a catalogue and its users.
 
-    A user has one to three interests and walks through the sub-themes of one in their order, a few items in each, so
-    that the latest items tell what comes next; a shared item can lead over to its other interest. Popularity inside a
-    sub-theme follows Zipf's law. `shared` is the share of the items with two interests.
+    A user has one to three interests and walks through the themes of one in order, a few items in each, so the latest
+    items predict the next; a shared item can lead to its other interest. Popularity within a theme follows Zipf's law.
+    `shared` is the share of the items with two interests.
     """
     places = [(interest, theme) for interest, words in INTERESTS.items() for theme in words.themes]
     _check(items, users, mean_length, shared, seed, len(places))
@@ -67,7 +98,7 @@ def demo_catalogue(
     paths = _name_items(generator, places, items, shared)
     user, item = _walk(generator, places, paths, users, mean_length)
     names = np.array(list(paths), dtype=object)[item]
-    # The walk goes step by step over all users, so a step is a moment.
+    # The walk takes one step of every user at a time, so the rows of a user are in time order.
     frame = pl.DataFrame({"user_id": user, "item_id": pl.Series(names.tolist(), dtype=pl.String)})
     frame = frame.with_columns(timestamp=1_700_000_000 + 3600 * pl.int_range(pl.len()).over("user_id"))
     return DemoCatalogue(frame.sort("user_id", maintain_order=True), paths)
@@ -86,9 +117,9 @@ def _check(items: int, users: int, mean_length: int, shared: float, seed: int, p
     ):
         if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
             limit = f" and at most {high}" if high is not None else ""
-            problems.append(f"{name}={value!r}: must be a whole number of at least {low}{limit}")
+            problems.append(Problem(f"must be a whole number of at least {low}{limit}", name, value))
     if not 0 <= shared <= 1:
-        problems.append(f"shared={shared!r}: must be a share from 0 to 1")
+        problems.append(Problem("must be a share from 0 to 1", "shared", shared))
     if problems:
         raise ConfigError(problems)
 
@@ -103,7 +134,7 @@ def _name_items(
         theme = words.themes[name]
         first, *others = [f"{quality} {product}" for product in theme.products for quality in words.qualities]
         names = [one for one in (first, *map(str, generator.permutation(others))) if one not in paths][:count]
-        # The first name is always there and the first to be shared: dark chocolate is food and a gift in every draw.
+        # The first name is always used, and shared first: dark chocolate is food and a gift for every seed.
         doubled = round(shared * count)
         paths |= dict.fromkeys(names[:doubled], ((interest, name), theme.also))
         paths |= dict.fromkeys(names[doubled:], ((interest, name),))
@@ -117,7 +148,7 @@ def _walk(
     users: int,
     mean_length: int,
 ) -> tuple[Integers, Integers]:
-    """All users step by step: the user and the item of every interaction, step after step."""
+    """The user and the item of every interaction, one step of all users at a time."""
     interests = list(INTERESTS)
     place_of = {place: number for number, place in enumerate(places)}
     interest_of = np.array([interests.index(interest) for interest, _ in places])
@@ -140,7 +171,7 @@ def _walk(
         item = _pick(generator, shelf_items, shelf_start, place[active], seen, active)
         seen[active, item] = True
         rows.append((active, item))
-        # To the shared item's other interest, to the next sub-theme, or to another interest of the user.
+        # To the shared item's other interest, to the next theme, or to another interest of the user.
         across = np.where(place[active] == own[item], other[item], own[item])
         liked = (chosen[active] == interest_of[across][:, None]) & (np.arange(3) < width[active][:, None])
         follow = liked.any(axis=1) & (across != place[active]) & (generator.random(len(active)) < FOLLOW)
@@ -162,7 +193,7 @@ def _pick(
     seen: NDArray[np.bool_],
     users: Integers,
 ) -> Integers:
-    """An item of each user's sub-theme by Zipf's law; one that the user has had is drawn anew, three times at most."""
+    """An item of each user's theme by Zipf's law. An item that the user already has is redrawn, at most three times."""
     size = np.diff(shelf_start)[place]
     item = np.zeros(len(place), np.int64)
     again = np.arange(len(place))

@@ -1,4 +1,4 @@
-"""The figures that tell what a data set is like before a model is trained on it."""
+"""Summary statistics of a data set."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ QUANTILES = {"min": 0.0, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "
 def describe(data: Interactions, *, history_length: int = 69) -> dict[str, Any]:
     """Sizes, distributions and time span of the data, ready for JSON.
 
-    `history` says what an encoder sees that reads the last `history_length` items: the share of the users whose whole
-    row fits, and the share of all interactions that are among the last so many of their row.
+    `history` describes what an encoder of the last `history_length` items sees: the share of users whose whole
+    sequence fits, and the share of all interactions within the last `history_length` of their sequence.
     """
     lengths, counts = data.sequences.lengths, data.item_counts()
     rows = data.num_interactions

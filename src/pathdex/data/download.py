@@ -1,4 +1,4 @@
-"""Downloads one large file: resumed after an interruption, renamed into place only when it is whole."""
+"""Downloads one large file into a `.part` file and resumes after an interruption."""
 
 from __future__ import annotations
 
@@ -10,57 +10,59 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pathdex.errors import DataError, StorageError
+from pathdex.errors import DataError, Problem, StorageError
+from pathdex.storage.json_file import write_json
 
 ATTEMPTS = 4
-"""How often a broken connection is taken up again before giving up; what came stays for the next call."""
+"""How many requests are made before giving up; the part that arrived is kept for the next call."""
 TIMEOUT = 60.0
 BLOCK = 2**18
 
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes so far and, where the server tells, the bytes in all."""
+"""Called with the bytes so far and the total, or None if the server does not state it."""
 
 
 class _NetworkError(Exception):
-    """The network failed; told apart from failures of the disk, which Python reports alike."""
+    """A network failure. Python reports network and disk failures alike as `OSError`."""
 
 
 def download(url: str, part: Path, *, progress: Progress | None = None) -> None:
-    """Bring `part` up to the whole content of `url`, going on from what it holds.
+    """Download `url` to `part`, resuming from what it holds.
 
-    Beside it, `part.json` keeps what identifies the version on the server, so that a file which changed there in
-    between is started anew.
+    `part.json` beside it identifies the version on the server; if that changed, the download starts over.
     """
     reason = "the connection broke"
     try:
         for _ in range(ATTEMPTS):
             try:
                 if _continue(url, part, progress):
-                    _memory(part).unlink(missing_ok=True)
+                    _state_file(part).unlink(missing_ok=True)
                     return
             except _NetworkError as error:
                 reason = str(error)
                 if _size(part) == 0:
                     break
+    except StorageError:
+        raise
     except OSError as error:
         raise StorageError(
             f"cannot write {part}: {error.strerror or error}; free space or choose another folder"
         ) from error
-    kept = f"; {_size(part):,} bytes are kept and the same call goes on from there" if _size(part) else ""
-    raise DataError(f"cannot download {url}: {reason}{kept}")
+    kept = f"{_size(part):,} bytes are kept; repeat the call to resume" if _size(part) else None
+    raise DataError(Problem(f"cannot download {url}: {reason}", remedy=kept))
 
 
 def _continue(url: str, part: Path, progress: Progress | None) -> bool:
-    """One request; True when the file is whole."""
+    """Make one request. True if the file is complete."""
     have = _size(part)
-    memory = _recall(part) if have else {}
+    state = _read_state(part) if have else {}
     headers = {"User-Agent": "pathdex"}
-    if have and memory.get("version"):
-        headers |= {"Range": f"bytes={have}-", "If-Range": memory["version"]}
+    if have and state.get("version"):
+        headers |= {"Range": f"bytes={have}-", "If-Range": state["version"]}
     response = _request(url, headers)
     if response is None:
-        # Nothing lies behind what is there: the file is whole already, or is not the beginning of this one.
-        if have == memory.get("bytes"):
+        # The range starts at the end: the part is complete, or belongs to another file.
+        if have == state.get("bytes"):
             return True
         part.unlink()
         return False
@@ -73,7 +75,7 @@ def _continue(url: str, part: Path, progress: Progress | None) -> bool:
         length = response.headers.get("Content-Length")
         total = None if length is None else done + int(length)
         version = response.headers.get("ETag") or response.headers.get("Last-Modified")
-        _memory(part).write_text(json.dumps({"version": version, "bytes": total}))
+        write_json(_state_file(part), {"version": version, "bytes": total})
         with part.open("ab" if resumed else "wb") as file:
             for block in _blocks(response):
                 file.write(block)
@@ -84,14 +86,14 @@ def _continue(url: str, part: Path, progress: Progress | None) -> bool:
 
 
 def _request(url: str, headers: dict[str, str]) -> Any:
-    """The server's answer, or None where the range asked for starts at or past the end."""
+    """The response, or None if the requested range starts at or past the end."""
     try:
         return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == 416 and "Range" in headers:
             return None
-        raise DataError(f"cannot download {url}: the server says {error.code} {error.reason}") from error
+        raise DataError(Problem(f"cannot download {url}: the server answers {error.code} {error.reason}")) from error
     except (OSError, http.client.HTTPException) as error:
         raise _NetworkError(str(getattr(error, "reason", error)) or type(error).__name__) from error
 
@@ -108,13 +110,13 @@ def _size(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
 
 
-def _memory(part: Path) -> Path:
+def _state_file(part: Path) -> Path:
     return part.with_name(part.name + ".json")
 
 
-def _recall(part: Path) -> dict[str, Any]:
+def _read_state(part: Path) -> dict[str, Any]:
     try:
-        memory = json.loads(_memory(part).read_text())
+        state = json.loads(_state_file(part).read_text())
     except (OSError, ValueError):
         return {}
-    return memory if isinstance(memory, dict) else {}
+    return state if isinstance(state, dict) else {}

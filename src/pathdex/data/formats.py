@@ -1,4 +1,4 @@
-"""Opens each kind of source as one lazy table. Nothing is read yet, except what a format needs to be recognised."""
+"""Opens every kind of source as one lazy table. Only what is needed to recognise a format is read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from pathdex.errors import DataError
+from pathdex.errors import DataError, Problem
 
 Source: TypeAlias = str | os.PathLike[str] | pl.DataFrame | pl.LazyFrame | Any
 """A path, a polars or pandas frame, an Arrow table, or a scipy sparse matrix."""
@@ -25,60 +25,56 @@ AMAZON_COLUMNS = ["user_id", "item_id", "rating", "timestamp"]
 
 
 @dataclass(frozen=True)
-class Table:
-    """A source, opened."""
+class SourceTable:
+    """An opened source."""
 
     frame: pl.LazyFrame
     name: str
-    """How messages call the source."""
+    """The source in messages."""
     typed: bool = True
-    """False where every column is text, as in CSV: then ids that all are whole numbers become integers."""
+    """False where every column is text, as in CSV; ids become integers there if all are whole numbers."""
     ordered: bool = True
-    """False where the order of the rows means nothing."""
+    """False where the order of the rows has no meaning."""
 
 
-def open_source(source: Source, format: str | None = None) -> Table:
-    """The source as a table. `format` overrules what the name of a file says: one of `FORMATS`."""
+def open_source(source: Source, format: str | None = None) -> SourceTable:
+    """The source as a table. `format`, one of `FORMATS`, overrides the file name."""
     if format is not None and format not in FORMATS:
-        raise DataError(f"format={format!r}: must be one of {', '.join(FORMATS)}")
+        raise DataError(Problem(f"must be one of {', '.join(FORMATS)}", "format", format))
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if not path.exists():
-            raise DataError(f"{path} does not exist; check the path")
+            raise DataError(Problem(f"{path} does not exist", remedy="check the path"))
         with reading(str(path)):
             return FORMATS[format or _format_of(path)](path)
     if format is not None:
-        raise DataError(f"format={format!r}: is for files; a {type(source).__name__} needs none")
+        raise DataError(Problem("is for files only", "format", format, f"leave it out for a {type(source).__name__}"))
     with reading(f"the {type(source).__name__}"):
         return _open_object(source)
 
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turns what a damaged file makes polars or the system raise into one `DataError`."""
+    """Turn the errors of polars, Arrow and the system into one `DataError`."""
     try:
         yield
     except (pl.exceptions.PolarsError, pa.ArrowException, zipfile.BadZipFile, OSError, EOFError) as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise DataError(
-            f"{name} cannot be read ({reason}); a file is damaged, truncated or of another kind: get it again or name "
-            "its kind with format=; a frame mixes types in a column: cast it"
-        ) from error
+        remedy = "for a file: get it again, or name its format with format=; for a frame: cast columns of mixed types"
+        raise DataError(Problem(f"{name} cannot be read ({reason})", remedy=remedy)) from error
 
 
 def _format_of(path: Path) -> str:
     if path.is_dir():
         return _format_of_folder(path)
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    ending = suffixes[-1] if suffixes else ""
-    if ending == ".gz":
-        ending = suffixes[-2] if len(suffixes) > 1 else ""
-    kind = _ENDINGS.get(ending)
+    suffixes = [one.lower() for one in path.suffixes]
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix == ".gz":
+        suffix = suffixes[-2] if len(suffixes) > 1 else ""
+    kind = _SUFFIXES.get(suffix)
     if kind is None:
-        raise DataError(
-            f"{path}: the ending {ending!r} is not known; known are {', '.join(_ENDINGS)} (text also with .gz); "
-            f"or name the kind with format=: {', '.join(FORMATS)}"
-        )
+        rule = f"{path}: the suffix {suffix!r} is unknown; known are {', '.join(_SUFFIXES)} (text also with .gz)"
+        raise DataError(Problem(rule, remedy=f"name the format with format=: {', '.join(FORMATS)}"))
     if kind == "csv" and _is_headerless_amazon(path):
         return "amazon"
     return kind
@@ -89,59 +85,62 @@ def _format_of_folder(folder: Path) -> str:
         return "movielens"
     if any(folder.glob("*.parquet")):
         return "parquet"
-    raise DataError(f"{folder} holds no data: it has neither Parquet files nor {' or '.join(_RATINGS)}")
+    rule = f"{folder} holds no data: it has neither Parquet files nor {' or '.join(_RATINGS)}"
+    raise DataError(Problem(rule, remedy="pass a folder that has"))
 
 
-def _open_parquet(path: Path) -> Table:
+def _open_parquet(path: Path) -> SourceTable:
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
-        raise DataError(f"{path} holds no Parquet files")
-    return Table(pl.scan_parquet(files, glob=False), str(path))
+        raise DataError(Problem(f"{path} holds no Parquet files", remedy="check the path"))
+    return SourceTable(pl.scan_parquet(files, glob=False), str(path))
 
 
-def _open_csv(path: Path) -> Table:
-    return Table(_scan_text(path, ","), str(path), typed=False)
+def _open_csv(path: Path) -> SourceTable:
+    return SourceTable(_scan_text(path, ","), str(path), typed=False)
 
 
-def _open_tsv(path: Path) -> Table:
-    return Table(_scan_text(path, "\t"), str(path), typed=False)
+def _open_tsv(path: Path) -> SourceTable:
+    return SourceTable(_scan_text(path, "\t"), str(path), typed=False)
 
 
-def _open_jsonl(path: Path) -> Table:
-    return Table(pl.scan_ndjson(path, infer_schema_length=None), str(path))
+def _open_jsonl(path: Path) -> SourceTable:
+    return SourceTable(pl.scan_ndjson(path, infer_schema_length=None), str(path))
 
 
-def _open_inter(path: Path) -> Table:
+def _open_inter(path: Path) -> SourceTable:
     """RecBole's atomic file: tab-separated, each name in the header followed by `:type`."""
     frame = _scan_text(path, "\t", quote_char=None)
     names = frame.collect_schema().names()
-    return Table(frame.rename({name: name.split(":")[0] for name in names}), str(path), typed=False)
+    return SourceTable(frame.rename({name: name.split(":")[0] for name in names}), str(path), typed=False)
 
 
-def _open_amazon(path: Path) -> Table:
+def _open_amazon(path: Path) -> SourceTable:
     """The ratings-only files of Amazon 2014: user, item, rating, timestamp, without a header."""
-    return Table(_scan_text(path, ",", has_header=False, new_columns=AMAZON_COLUMNS), str(path), typed=False)
+    return SourceTable(_scan_text(path, ",", has_header=False, new_columns=AMAZON_COLUMNS), str(path), typed=False)
 
 
-def _open_movielens(path: Path) -> Table:
-    """The GroupLens archive, the folder that it unpacks to, or the file of ratings in it."""
+def _open_movielens(path: Path) -> SourceTable:
+    """A GroupLens archive, its unpacked folder, or the ratings file in it."""
     file = path
     if path.is_dir():
         found = next((path / name for name in _RATINGS if (path / name).is_file()), None)
         if found is None:
-            raise DataError(f"{path} is not a MovieLens folder: it has neither {' nor '.join(_RATINGS)}")
+            rule = f"{path} is not a MovieLens folder: it has neither {' nor '.join(_RATINGS)}"
+            raise DataError(Problem(rule, remedy="check the path"))
         file = found
     if file.suffix == ".csv":
-        return Table(_scan_text(file, ","), str(path), typed=False)
+        return SourceTable(_scan_text(file, ","), str(path), typed=False)
     if file.suffix == ".dat":
-        return Table(_scan_dat(file.read_bytes()), str(path), typed=False)
+        return SourceTable(_scan_dat(file.read_bytes()), str(path), typed=False)
     with zipfile.ZipFile(path) as archive:
         member = next((one for name in _RATINGS for one in archive.namelist() if one.rsplit("/", 1)[-1] == name), None)
         if member is None:
-            raise DataError(f"{path} is not a MovieLens archive: it holds neither {' nor '.join(_RATINGS)}")
+            rule = f"{path} is not a MovieLens archive: it holds neither {' nor '.join(_RATINGS)}"
+            raise DataError(Problem(rule, remedy="check the path"))
         content = archive.read(member)
     frame = _scan_text(content, ",") if member.endswith(".csv") else _scan_dat(content)
-    return Table(frame, str(path), typed=False)
+    return SourceTable(frame, str(path), typed=False)
 
 
 def _scan_dat(content: bytes) -> pl.LazyFrame:
@@ -150,40 +149,38 @@ def _scan_dat(content: bytes) -> pl.LazyFrame:
 
 
 def _scan_text(source: Path | bytes, separator: str, **options: Any) -> pl.LazyFrame:
-    """Every column as text: guessing types would turn the id 007 into 7."""
+    """Every column as text: inferring types would turn the id 007 into 7."""
     content = io.BytesIO(source) if isinstance(source, bytes) else source
     return pl.scan_csv(content, separator=separator, infer_schema=False, glob=False, **options)
 
 
-def _open_object(source: Any) -> Table:
+def _open_object(source: Any) -> SourceTable:
     if isinstance(source, pl.LazyFrame):
-        return Table(source, "the LazyFrame")
+        return SourceTable(source, "the LazyFrame")
     if isinstance(source, pl.DataFrame):
-        return Table(source.lazy(), "the DataFrame")
+        return SourceTable(source.lazy(), "the DataFrame")
     if isinstance(source, pa.Table | pa.RecordBatch):
         frame = pl.from_arrow(source)
         assert isinstance(frame, pl.DataFrame)
-        return Table(frame.lazy(), "the Arrow table")
-    # Types are told by their names, so that pandas and scipy are imported only by those who use them.
+        return SourceTable(frame.lazy(), "the Arrow table")
+    # Types are recognised by name, so that pandas and scipy need not be imported.
     package, name = type(source).__module__.split(".")[0], type(source).__name__
     if package == "pandas" and name == "DataFrame":
-        return Table(pl.from_pandas(source).lazy(), "the DataFrame")
+        return SourceTable(pl.from_pandas(source).lazy(), "the DataFrame")
     if package == "scipy" and hasattr(source, "tocsr"):
         return _open_matrix(source)
-    raise DataError(
-        f"source={type(source).__name__}: cannot be read; pass a path, a pandas or polars frame, an Arrow table "
-        "or a scipy sparse matrix"
-    )
+    remedy = "pass a path, a pandas or polars frame, an Arrow table or a scipy sparse matrix"
+    raise DataError(Problem(f"a {type(source).__name__} cannot be read", "source", source, remedy))
 
 
-def _open_matrix(matrix: Any) -> Table:
-    """Rows are users, columns are items, stored zeros are nothing; the value is the rating; there is no order."""
+def _open_matrix(matrix: Any) -> SourceTable:
+    """Rows are users, columns are items, values are ratings. Stored zeros are dropped; there is no order."""
     entries = matrix.tocsr(copy=True)
     entries.sum_duplicates()
     entries.eliminate_zeros()
     entries = entries.tocoo()
     frame = pl.DataFrame({"user_id": entries.row, "item_id": entries.col, "rating": entries.data})
-    return Table(frame.lazy(), "the matrix", ordered=False)
+    return SourceTable(frame.lazy(), "the matrix", ordered=False)
 
 
 def _is_headerless_amazon(path: Path) -> bool:
@@ -196,7 +193,7 @@ def _is_headerless_amazon(path: Path) -> bool:
 
 _RATINGS = ("ratings.dat", "ratings.csv")
 
-FORMATS: dict[str, Callable[[Path], Table]] = {
+FORMATS: dict[str, Callable[[Path], SourceTable]] = {
     "csv": _open_csv,
     "tsv": _open_tsv,
     "parquet": _open_parquet,
@@ -206,7 +203,7 @@ FORMATS: dict[str, Callable[[Path], Table]] = {
     "amazon": _open_amazon,
 }
 
-_ENDINGS = {
+_SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",

@@ -1,10 +1,10 @@
-"""A hash index over ids as one array: stored in a bundle, mapped by every process, and shared by all on one machine.
+"""A hash index over ids as one array, which is stored in a bundle and mapped by every process.
 
 Open addressing with linear probing over half-full slots. A slot holds the code of an id, or `EMPTY`. Lookups compare
-the id itself, so a hash that two ids share costs time and never a false answer. Ids are put in by rising code, so the
-same ids give the same slots.
+the id itself, so a hash collision costs time but never gives a wrong answer. Ids are inserted by ascending code, so
+the same ids give the same slots.
 
-The arrays come from disk, so a probe checks that the code in a slot is one, and ends after one round.
+The arrays come from disk, so a probe checks the range of every code and ends after one round.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _probe_integer(ids: Integers, slots: Slots, one: int) -> int:
 
 @njit(cache=True, nogil=True, inline="always")
 def _probe_text(text: Text, offsets: Integers, slots: Slots, slot: int, other: Text, start: int, end: int) -> int:
-    """As `_probe_integer`, from the first slot on, for the id that is written in `other` from `start` to `end`."""
+    """As `_probe_integer`, from the given slot on, for the id `other[start:end]`."""
     for _ in range(len(slots)):
         code = slots[slot]
         if code < 0 or code >= len(offsets) - 1:
@@ -120,7 +120,7 @@ def find_integers(ids: Integers, slots: Slots, wanted: Integers) -> Codes:
 
 @njit(cache=True, nogil=True)
 def find_texts(text: Text, offsets: Integers, slots: Slots, wanted: Text, lengths: Integers) -> Codes:
-    """The code of each wanted id, or -1; the ids are written in `wanted` one behind the other."""
+    """The code of each wanted id, or -1. `wanted` holds the ids back to back."""
     num_ids, num_wanted = len(offsets) - 1, len(lengths)
     firsts, codes = np.empty(num_wanted, np.int64), np.full(num_wanted, -1, np.int64)
     if num_ids == 0:
@@ -130,8 +130,8 @@ def find_texts(text: Text, offsets: Integers, slots: Slots, wanted: Text, length
         end = start + lengths[place]
         firsts[place] = _first_slot(_hash_text(wanted, start, end), len(slots))
         start = end
-    # Each lookup waits for three places of memory, one after the other. Reading the first of all lookups, then the
-    # second of all, lets these waits overlap: half the time for 69 ids out of 10 million.
+    # Each lookup depends on three memory accesses in sequence. Making the first access of all lookups, then the second
+    # of all, lets the cache misses overlap: half the time for 69 ids out of 10 million.
     near = np.empty(num_wanted, np.int64)
     for place in range(num_wanted):
         near[place] = slots[firsts[place]]

@@ -1,4 +1,4 @@
-"""The one form in which training, evaluation and baselines see data: a sequence of item codes per user."""
+"""Interactions as one sequence of item codes per user: the input of training, evaluation and baselines."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pathdex.data.vocabulary import Vocabulary
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Every user's items, oldest first; ties in time keep the order of the file; repeats are kept."""
+    """Every user's items, oldest first; ties in time keep source order; repeats are kept."""
 
     sequences: Ragged
     """One row of item codes per user."""
     users: Vocabulary
     """The id of each row."""
     items: Vocabulary
-    """The ids behind the item codes: the whole catalogue, also items that occur in no row here."""
+    """The whole catalogue, including items that occur in no sequence here."""
     times: NDArray[np.float64] | None = None
-    """Seconds (or any order) beside `sequences.values`; None where the source has no time."""
+    """The time of each entry of `sequences.values`; None if the source has no time."""
     ordered: bool = True
-    """False where the order of a row means nothing (a CSR matrix)."""
+    """False if the order within a sequence has no meaning (a sparse matrix)."""
     notes: Mapping[str, int] = field(default_factory=dict)
-    """What reading found and did: `duplicate_rows`, `dropped_low_rating`, `dropped_short_users`, ..."""
+    """Counts from reading: `duplicate_rows`, `dropped_low_rating`, `dropped_short_users`, ..."""
 
     @property
     def num_users(self) -> int:
@@ -53,7 +53,7 @@ class Interactions:
         return np.bincount(self.sequences.values, minlength=self.num_items)
 
     def take(self, rows: NDArray[np.integer]) -> Interactions:
-        """The given users only, over the same catalogue."""
+        """The given users, over the same catalogue."""
         times = None if self.times is None else self.times[self.sequences.positions(rows)]
         return Interactions(
             self.sequences.take(rows), self.users.take(rows), self.items, times, self.ordered, self.notes

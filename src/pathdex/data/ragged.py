@@ -1,4 +1,4 @@
-"""Rows of different lengths in two flat arrays: the shape of every set of histories in Pathdex."""
+"""Rows of different lengths in two flat arrays; every set of histories has this form."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ class Ragged:
         return Ragged(self.values[self.positions(rows)], np.concatenate([[0], np.cumsum(self.lengths[rows])]))
 
     def positions(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Where the values of the given rows stand in `values`, so that arrays beside it can be cut alike."""
+        """The positions in `values` of the given rows, for indexing parallel arrays."""
         lengths = self.lengths[rows]
         starts = np.repeat(self.offsets[:-1][rows] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
         return starts + np.arange(int(lengths.sum()), dtype=np.int64)
 
     def last(self, length: int) -> Ragged:
-        """Every row cut to its last `length` values."""
+        """The last `length` values of every row."""
         kept = np.minimum(self.lengths, length)
         return _slices(self.values, self.offsets[1:] - kept, kept)
 
     def split_at(self, cuts: NDArray[np.int64]) -> tuple[Ragged, Ragged]:
-        """Row i becomes its first `cuts[i]` values and the rest."""
+        """The first `cuts[i]` values of every row i, and the rest."""
         head = _slices(self.values, self.offsets[:-1], cuts)
         tail = _slices(self.values, self.offsets[:-1] + cuts, self.lengths - cuts)
         return head, tail

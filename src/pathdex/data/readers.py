@@ -1,4 +1,4 @@
-"""From any source of interactions to `Interactions`, by the protocol of the paper's experiments."""
+"""Reads any source of interactions into `Interactions`, with the filters of the paper's experiments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.rows import Rows, check_rows
 from pathdex.data.vocabulary import Vocabulary
-from pathdex.errors import DataError
+from pathdex.errors import DataError, Problem
 
 
 def read(
@@ -32,28 +32,30 @@ def read(
     """Read interactions from a file, a folder, a frame, an Arrow table or a sparse matrix.
 
     Files: CSV, TSV and JSON lines (also `.gz`), Parquet (also a folder of files), RecBole's `.inter`, the MovieLens
-    archives or their folders, and the headerless ratings of Amazon 2014. Columns are found by their common names
-    (`user_id`, `movieId`, `timestamp` ...) unless named. Without a time column the order of the rows counts. A sparse
-    matrix has users as rows and items as columns; its order means nothing, so `ordered` is False.
+    archives or their folders, and the headerless ratings of Amazon 2014. Columns are found by common names
+    (`user_id`, `movieId`, `timestamp` ...) unless named. Without a time column, the row order is used. A sparse matrix
+    has users as rows and items as columns, and no order: `ordered` is False.
 
-    Kept, in this order: rows with at least `min_rating`; items with at least `min_item_interactions` such rows; users
-    with at least `min_interactions` rows left. Each is applied once. Rows are sorted by time, ties in the order of the
-    source. Nothing is de-duplicated; `notes` counts what was found and dropped. The catalogue is the items of the kept
-    users. Ratings are looked at only where `min_rating` or `rating` is given.
+    Filters apply once each, in this order: rows with at least `min_rating`; items with at least
+    `min_item_interactions` such rows; users with at least `min_interactions` remaining rows. Rows are sorted by time,
+    ties in source order. Duplicates are kept; `notes` counts them and what was dropped. The catalogue is the items of
+    the remaining users. Ratings are read only if `min_rating` or `rating` is given.
     """
-    limits = Limits(min_rating, min_interactions, min_item_interactions)
+    filters = RowFilters(min_rating, min_interactions, min_item_interactions)
     table = open_source(source, format)
-    rows = check_rows(table, asked_columns(user, item, time, rating), use_rating=limits.uses(rating))
+    rows = check_rows(
+        table, {"user": user, "item": item, "time": time, "rating": rating}, use_rating=filters.use_rating(rating)
+    )
     raise_errors(rows.findings)
-    data = build(rows, limits, name=table.name, ordered=table.ordered)
+    data = build(rows, filters, name=table.name, ordered=table.ordered)
     if data.num_interactions == 0:
-        raise DataError(nothing_left(table.name, rows.count, limits))
+        raise DataError(filters.all_dropped(table.name, rows.count))
     return data
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What is kept of the rows of a source."""
+class RowFilters:
+    """Which rows of a source are kept."""
 
     min_rating: float | None = None
     min_interactions: int | None = None
@@ -63,35 +65,30 @@ class Limits:
         problems = []
         least: object = self.min_rating
         if least is not None and (isinstance(least, bool) or not isinstance(least, int | float)):
-            problems.append(f"min_rating={least!r}: must be a number; leave it out to keep all")
+            problems.append(Problem("must be a number", "min_rating", least, "leave it out to keep all"))
         for name in ("min_interactions", "min_item_interactions"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                problems.append(f"{name}={value!r}: must be a whole number of at least 1; leave it out to keep all")
+                rule = "must be a whole number of at least 1"
+                problems.append(Problem(rule, name, value, "leave it out to keep all"))
         if problems:
             raise DataError(*problems)
 
-    def uses(self, rating: str | None) -> bool:
-        """Whether ratings are looked at, given the column that was named for them."""
+    def use_rating(self, rating: str | None) -> bool:
+        """Whether ratings are needed, given the column named for them."""
         return rating is not None or self.min_rating is not None
 
-
-def asked_columns(user: str | None, item: str | None, time: str | None, rating: str | None) -> dict[str, str | None]:
-    return {"user": user, "item": item, "time": time, "rating": rating}
-
-
-def nothing_left(name: str, count: int, limits: Limits) -> str:
-    return (
-        f"none of the {count:,} rows of {name} is left with min_rating={limits.min_rating}, "
-        f"min_interactions={limits.min_interactions}, min_item_interactions={limits.min_item_interactions}; lower them"
-    )
+    def all_dropped(self, name: str, count: int) -> Problem:
+        """The problem that no row of a source is kept."""
+        values = ", ".join(f"{key}={value}" for key, value in vars(self).items())
+        return Problem(f"none of the {count:,} rows of {name} is kept with {values}", remedy="lower them")
 
 
-def build(rows: Rows, limits: Limits, *, name: str, ordered: bool) -> Interactions:
-    """Filter, number and sort checked rows. May come out empty."""
+def build(rows: Rows, filters: RowFilters, *, name: str, ordered: bool) -> Interactions:
+    """Filter, encode and sort checked rows. The result may be empty."""
     frame = rows.frame
-    if limits.min_rating is not None:
-        frame = frame.filter(pl.col("rating") >= limits.min_rating)
+    if filters.min_rating is not None:
+        frame = frame.filter(pl.col("rating") >= filters.min_rating)
     with reading(name):
         kept = frame.select(pl.exclude("rating")).collect(engine="streaming")
     notes = {"rows": rows.count, "dropped_low_rating": rows.count - kept.height}
@@ -100,10 +97,10 @@ def build(rows: Rows, limits: Limits, *, name: str, ordered: bool) -> Interactio
     user_codes, users = Vocabulary.encode(kept["user"])
     del kept
 
-    stay = _frequent(item_codes, len(items), limits.min_item_interactions)
+    stay = _frequent(item_codes, len(items), filters.min_item_interactions)
     notes["dropped_rare_items"] = len(items) - int(stay.sum())
     keep = stay[item_codes]
-    stay = _frequent(user_codes[keep], len(users), limits.min_interactions)
+    stay = _frequent(user_codes[keep], len(users), filters.min_interactions)
     notes["dropped_short_users"] = len(users) - int(stay.sum())
     keep &= stay[user_codes]
 
@@ -127,7 +124,7 @@ def build(rows: Rows, limits: Limits, *, name: str, ordered: bool) -> Interactio
 
 
 def _duplicates(table: pl.DataFrame, moment: list[str], num_items: int) -> int:
-    """How many rows repeat an earlier one: the same user, item and, where known, time. The rows are sorted by these."""
+    """How many rows repeat an earlier one: same user, item and, where known, time. `moment` columns are sorted."""
     if table.is_empty():
         return 0
     changes = table.select(pl.any_horizontal(pl.col(name) != pl.col(name).shift() for name in moment).fill_null(True))
@@ -143,7 +140,7 @@ def _frequent(codes: NDArray[np.int32], size: int, least: int | None) -> NDArray
 
 
 def _compact(codes: NDArray[np.int32], vocabulary: Vocabulary) -> tuple[NDArray[np.int32], Vocabulary]:
-    """The codes renumbered without gaps; the order of the ids stays."""
+    """Codes renumbered without gaps, in the same order."""
     present = np.bincount(codes, minlength=len(vocabulary)) > 0
     if present.all():
         return codes, vocabulary

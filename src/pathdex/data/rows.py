@@ -1,6 +1,6 @@
-"""Checks the values of a table and gives it the one form that reading starts from: columns user, item, time, rating.
+"""Checks the values of a table and types its columns: user, item, time, rating.
 
-All checks run as aggregates in one pass over the source, so that a file larger than memory can be checked.
+All checks run as aggregates in one pass, so a file larger than memory can be checked.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import polars as pl
 
 from pathdex.data.columns import find_columns
 from pathdex.data.findings import Finding, error
-from pathdex.data.formats import Table, reading
+from pathdex.data.formats import SourceTable, reading
 from pathdex.data.values import Rule, Values, id_values, rating_values, time_values
 
 SHOWN_ROWS = 5
@@ -20,7 +20,7 @@ SHOWN_ROWS = 5
 
 @dataclass(frozen=True)
 class Rows:
-    """A table whose columns were found and checked."""
+    """The rows of a source, checked and typed."""
 
     frame: pl.LazyFrame
     """Columns `user`, `item` and, where the source has them, `time` and `rating`."""
@@ -30,11 +30,11 @@ class Rows:
     """The source's column of each role in `frame`."""
 
 
-def check_rows(table: Table, asked: Mapping[str, str | None], *, use_rating: bool) -> Rows:
-    """Find the columns, check every value, and type them. With errors among the findings, `frame` is not to be used."""
+def check_rows(table: SourceTable, named: Mapping[str, str | None], *, use_rating: bool) -> Rows:
+    """Find the columns, check and type every value. Do not use `frame` if there are errors among the findings."""
     with reading(table.name):
         schema = table.frame.collect_schema()
-    wanted = {role: name for role, name in asked.items() if role != "rating" or use_rating}
+    wanted = {role: name for role, name in named.items() if role != "rating" or use_rating}
     required = ["user", "item", *(["rating"] if use_rating else [])]
     columns, problems = find_columns(schema.names(), wanted, required, table.name)
     if problems:
@@ -67,7 +67,7 @@ def _plain(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     return column.cast(pl.String) if dtype in (pl.Categorical, pl.Enum) else column
 
 
-def _values(frame: pl.LazyFrame, role: str, name: str, table: Table) -> Values | Finding:
+def _values(frame: pl.LazyFrame, role: str, name: str, table: SourceTable) -> Values | Finding:
     dtype = frame.collect_schema()[role]
     if role == "rating":
         return rating_values(role, name, dtype)
@@ -82,7 +82,7 @@ def _values(frame: pl.LazyFrame, role: str, name: str, table: Table) -> Values |
 
 
 def _count(frame: pl.LazyFrame, values: Mapping[str, Values], name: str) -> dict[str, int]:
-    """In one pass: the rows, the rows that break each rule, and whether text columns hold nothing but integers."""
+    """Counted in one pass: rows, rows that break each rule, and whether text columns hold only integers."""
     aggregates = [pl.len().alias("rows")]
     for role, column in values.items():
         aggregates += [rule.broken.sum().alias(f"{role} {place}") for place, rule in enumerate(column.rules)]
@@ -95,7 +95,5 @@ def _count(frame: pl.LazyFrame, values: Mapping[str, Values], name: str) -> dict
 def _problem(frame: pl.LazyFrame, rule: Rule, broken: int, total: int, where: str) -> Finding:
     first = frame.with_row_index("row", offset=1).filter(rule.broken).select("row").head(SHOWN_ROWS).collect()
     shown = ", ".join(str(row) for row in first["row"]) + (", ..." if broken > SHOWN_ROWS else "")
-    return error(
-        rule.code,
-        f"{where}: {broken:,} of {total:,} rows {rule.what} (rows {shown}, the first row of data is 1); {rule.remedy}",
-    )
+    what = f"{where}: {broken:,} of {total:,} rows {rule.what} (rows {shown}, the first row of data is 1)"
+    return error(rule.code, what, remedy=rule.remedy)

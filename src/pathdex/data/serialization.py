@@ -1,6 +1,6 @@
 """Interactions, queries and splits on disk, so that a run keeps its held-out data.
 
-A split holds the vocabulary of the items once. Arrays are mapped on loading, so opening costs no memory.
+Arrays are mapped on loading. A split stores the item vocabulary once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,19 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries, Split
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import DataError
-from pathdex.storage.array_folder import Kind, read_arrays, read_manifest, write_arrays, write_folder
+from pathdex.storage.array_folder import (
+    FolderFormat,
+    read_arrays,
+    read_manifest,
+    read_stable,
+    repair,
+    write_arrays,
+    write_folder,
+)
+
+INTERACTIONS_FORMAT = FolderFormat("pathdex-interactions", "folder of interactions", "save_interactions()", DataError)
+QUERIES_FORMAT = FolderFormat("pathdex-queries", "folder of queries", "save_queries()", DataError)
+SPLIT_FORMAT = FolderFormat("pathdex-split", "folder of a split", "save_split()", DataError)
 
 Arrays = dict[str, NDArray[Any]]
 AnyPath = str | os.PathLike[str]
@@ -27,25 +39,25 @@ AnyPath = str | os.PathLike[str]
 def save_interactions(path: AnyPath, data: Interactions, *, overwrite: bool = False) -> Path:
     """Write the interactions to a new folder at `path`."""
     arrays = {**_interactions_arrays(data), **_nested("items", data.items.arrays(index=False))}
-    return _write(path, "pathdex-interactions", _facts(data), arrays, overwrite=overwrite)
+    return _write(path, INTERACTIONS_FORMAT, _facts(data), arrays, overwrite=overwrite)
 
 
 def load_interactions(path: AnyPath, *, mmap: bool = True) -> Interactions:
     """Open what `save_interactions` wrote."""
-    manifest, arrays = _read(path, "pathdex-interactions", mmap=mmap)
-    with _complete(path):
+    manifest, arrays = _read(path, INTERACTIONS_FORMAT, mmap=mmap)
+    with _complete(path, INTERACTIONS_FORMAT):
         return _interactions(manifest, arrays, Vocabulary.from_arrays(_inner("items", arrays)))
 
 
 def save_queries(path: AnyPath, queries: Queries, *, overwrite: bool = False) -> Path:
-    """Write the queries to a new folder at `path`. Their codes mean nothing without the vocabulary of the items."""
-    return _write(path, "pathdex-queries", {}, _queries_arrays(queries), overwrite=overwrite)
+    """Write the queries to a new folder at `path`. The item vocabulary is not included."""
+    return _write(path, QUERIES_FORMAT, {}, _queries_arrays(queries), overwrite=overwrite)
 
 
 def load_queries(path: AnyPath, *, mmap: bool = True) -> Queries:
     """Open what `save_queries` wrote."""
-    _, arrays = _read(path, "pathdex-queries", mmap=mmap)
-    with _complete(path):
+    _, arrays = _read(path, QUERIES_FORMAT, mmap=mmap)
+    with _complete(path, QUERIES_FORMAT):
         return _queries(arrays)
 
 
@@ -57,13 +69,13 @@ def save_split(path: AnyPath, split: Split, *, overwrite: bool = False) -> Path:
         **_nested("valid", _queries_arrays(split.valid)),
         **_nested("test", _queries_arrays(split.test)),
     }
-    return _write(path, "pathdex-split", _facts(split.train), arrays, overwrite=overwrite)
+    return _write(path, SPLIT_FORMAT, _facts(split.train), arrays, overwrite=overwrite)
 
 
 def load_split(path: AnyPath, *, mmap: bool = True) -> Split:
     """Open what `save_split` wrote."""
-    manifest, arrays = _read(path, "pathdex-split", mmap=mmap)
-    with _complete(path):
+    manifest, arrays = _read(path, SPLIT_FORMAT, mmap=mmap)
+    with _complete(path, SPLIT_FORMAT):
         items = Vocabulary.from_arrays(_inner("items", arrays))
         return Split(
             _interactions(manifest, _inner("train", arrays), items),
@@ -72,41 +84,28 @@ def load_split(path: AnyPath, *, mmap: bool = True) -> Split:
         )
 
 
-def _kind(name: str) -> Kind:
-    return Kind(
-        format=name,
-        schema=1,
-        error=DataError,
-        noun="folder",
-        alien=f"is no {name} folder",
-        unlike=f"holds no saved {name}",
-        wanted=f"pass a folder that holds a saved {name}",
-        again="write the folder again",
-        anew="write it anew",
-        unreadable="write the folder again",
-    )
+def _write(path: AnyPath, form: FolderFormat, facts: dict[str, Any], arrays: Arrays, *, overwrite: bool) -> Path:
+    return write_folder(Path(path), form, facts, lambda folder: write_arrays(folder, arrays), overwrite=overwrite)
 
 
-def _write(path: AnyPath, name: str, facts: dict[str, Any], arrays: Arrays, *, overwrite: bool) -> Path:
-    return write_folder(
-        Path(path), _kind(name), facts, lambda folder: write_arrays(folder, arrays), overwrite=overwrite
-    )
+def _read(path: AnyPath, form: FolderFormat, *, mmap: bool) -> tuple[dict[str, Any], Arrays]:
+    """The manifest and the arrays. Checksums are also verified where the arrays are read into memory."""
+    folder = Path(path)
 
+    def read() -> tuple[dict[str, Any], Arrays]:
+        manifest = read_manifest(folder, form)
+        return manifest, read_arrays(folder, form, manifest["files"], mmap=mmap, verify=None if mmap else True)
 
-def _read(path: AnyPath, name: str, *, mmap: bool) -> tuple[dict[str, Any], Arrays]:
-    """The manifest and the arrays; what is read anyway is also checked against its checksum."""
-    kind = _kind(name)
-    manifest = read_manifest(Path(path), kind)
-    return manifest, read_arrays(Path(path), kind, manifest["files"], mmap=mmap, verify=None if mmap else True)
+    return read_stable(folder, form, read)
 
 
 @contextmanager
-def _complete(path: AnyPath) -> Iterator[None]:
-    """Turns a fact or an array that the manifest does not list into a `DataError`."""
+def _complete(path: AnyPath, form: FolderFormat) -> Iterator[None]:
+    """Turn a missing fact or array into a `DataError`."""
     try:
         yield
     except KeyError as error:
-        raise DataError(f"{path} is damaged: its manifest lacks {error}; write the folder again") from error
+        raise DataError(f"{path} is damaged: its manifest lacks {error}; {repair(form)}") from error
 
 
 def _facts(data: Interactions) -> dict[str, Any]:
@@ -155,7 +154,7 @@ def _nested(name: str, arrays: Arrays) -> Arrays:
 
 
 def _inner(name: str, arrays: Arrays) -> Arrays:
-    """The arrays below a name. None at all means that the folder is not whole."""
+    """The arrays whose names begin with `name.`; a `KeyError` if there are none."""
     inner = {one.removeprefix(f"{name}."): array for one, array in arrays.items() if one.startswith(f"{name}.")}
     if not inner:
         raise KeyError(name)

@@ -1,4 +1,4 @@
-"""Held-out data: random users cut in half (the paper's protocol), a cut in time, or the last items of every user."""
+"""Train, validation and test splits: by users (the paper's protocol), by time, or by the last items of every user."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
-from pathdex.errors import DataError
+from pathdex.errors import DataError, Problem
 
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """What a recommender is asked (`history`) and what came after (`truth`), one row per user."""
+    """Held-out histories and the items that followed them (`truth`), one row per user."""
 
     users: Vocabulary
     history: Ragged
@@ -33,7 +33,7 @@ class Queries:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Training data and two sets of queries, all over the same catalogue."""
+    """Training data, validation queries and test queries over one catalogue."""
 
     train: Interactions
     valid: Queries
@@ -41,24 +41,24 @@ class Split:
 
 
 def split_users(data: Interactions, *, valid_users: int = 0, test_users: int = 0, seed: int = 0) -> Split:
-    """Hold out whole users, drawn at random: the first half of a row is the history, the rest the truth.
+    """Hold out random users: the first half of a sequence is the history, the second half the truth.
 
-    The protocol of the paper's experiments. A row of n items gives n // 2 items of history; repeats in the truth
-    count. Only users with two or more interactions can be held out; the others stay in the training data. Where the
-    data has no order, the halves are drawn at random, with a warning.
+    The protocol of the paper's experiments. A sequence of n items gives n // 2 items of history; repeats in the truth
+    are kept. Only users with two or more interactions can be held out. If the data has no order, the halves are drawn
+    at random, with a warning.
     """
     _check_count("valid_users", valid_users)
     _check_count("test_users", test_users)
     _check_count("seed", seed)
-    able = holdable_users(data)
+    able = users_to_hold_out(data)
     held_out = valid_users + test_users
-    problem = shortage(data.num_users, len(able), valid_users, test_users)
+    problem = too_few_users(data.num_users, len(able), valid_users, test_users)
     if problem:
         raise DataError(problem)
     if held_out and not data.ordered:
         warnings.warn(
             "the data has no order (it came from a matrix), so the history of a held-out user is a random half of "
-            "the row; read from a source with a time column to predict what comes next",
+            "the items; read from a source with a time column to predict what comes next",
             UserWarning,
             stacklevel=2,
         )
@@ -70,24 +70,21 @@ def split_users(data: Interactions, *, valid_users: int = 0, test_users: int = 0
 
 
 def split_temporal(data: Interactions, *, valid_share: float = 0.1, test_share: float = 0.1) -> Split:
-    """Cut all rows at two moments, so that about the given shares of the interactions lie after each.
+    """Cut all sequences at two times, so that about the given shares of the interactions follow each cut.
 
-    Training sees what happened before the first cut. A query is a user's rows before a cut (history) and between it
-    and the next cut, or the end (truth); users without either give no query. Rows of the same moment stay together,
-    so the shares are met as nearly as the times allow.
+    Training data is everything before the first cut. A query is a user's interactions before a cut (history) and from
+    there to the next cut or the end (truth); users who lack either give no query. Interactions with equal times stay
+    together, so the shares are approximate.
     """
     for name, share in (("valid_share", valid_share), ("test_share", test_share)):
         if not (isinstance(share, int | float) and 0 <= share < 1):
-            raise DataError(f"{name}={share!r}: must be a number from 0 up to, not including, 1")
+            raise DataError(Problem("must be a number from 0 to less than 1", name, share))
     if valid_share + test_share >= 1:
-        raise DataError(
-            f"valid_share={valid_share}, test_share={test_share}: together must stay below 1, "
-            "or nothing is left to train on"
-        )
+        rule = "must be less than 1, or no training data is left"
+        raise DataError(Problem(rule, "valid_share + test_share", valid_share + test_share, "lower one of them"))
     if data.times is None or not data.ordered:
-        raise DataError(
-            "a temporal split needs times and the data has none; read it with time=<column>, or split by users"
-        )
+        rule = "a temporal split needs times, and the data has none"
+        raise DataError(Problem(rule, remedy="read it with time=<column>, or split by users"))
     ends = np.sort(data.times)
     first, second = (
         _moment(ends, 1 - valid_share - test_share),
@@ -95,10 +92,9 @@ def split_temporal(data: Interactions, *, valid_share: float = 0.1, test_share: 
     )
     before_first, before_second = _rows_before(data, first), _rows_before(data, second)
     if not before_first.any():
-        raise DataError(
-            f"valid_share={valid_share}, test_share={test_share}: no interaction lies before the first cut; "
-            "the times differ too little; lower the shares or split by users"
-        )
+        rule = "no interaction is before the first cut, since the times differ too little"
+        remedy = "lower the shares or split by users"
+        raise DataError(Problem(rule, "valid_share + test_share", valid_share + test_share, remedy))
     return Split(
         _heads(data, before_first),
         _queries(data, before_first, before_second),
@@ -107,21 +103,19 @@ def split_temporal(data: Interactions, *, valid_share: float = 0.1, test_share: 
 
 
 def split_leave_last(data: Interactions, *, k: int = 1) -> Split:
-    """Every user's last k items are the truth of the test, the k before these of the validation.
+    """Every user's last k items are the test truth, the k items before them the validation truth.
 
-    The history is all that comes before the truth, so a test history holds the validation items. Users with 2k items
-    or fewer stay in the training data wholly and give no query.
+    The history is everything before the truth, so a test history includes the validation items. Users with 2k items or
+    fewer are training data only.
     """
     _check_count("k", k, low=1)
     if not data.ordered:
-        raise DataError(
-            "the data has no order (it came from a matrix), so it has no last items; "
-            "read it from a source with a time column, or split by users"
-        )
+        rule = "the data has no order (it came from a matrix), so it has no last items"
+        raise DataError(Problem(rule, remedy="read it from a source with a time column, or split by users"))
     lengths = data.sequences.lengths
     long = lengths > 2 * k
     if not long.any():
-        raise DataError(f"k={k}: no user has more than {2 * k} interactions; lower k")
+        raise DataError(Problem(f"no user has more than {2 * k} interactions", "k", k, "lower k"))
     nothing = np.zeros_like(lengths)
     return Split(
         _heads(data, np.where(long, lengths - 2 * k, lengths)),
@@ -140,32 +134,29 @@ SPLITS: dict[str, Callable[..., Split]] = {
 def make_split(data: Interactions, kind: str = "users", **options: Any) -> Split:
     """One of `SPLITS` by name."""
     if kind not in SPLITS:
-        raise DataError(f"split={kind!r}: must be one of {', '.join(SPLITS)}")
+        raise DataError(Problem(f"must be one of {', '.join(SPLITS)}", "split", kind))
     return SPLITS[kind](data, **options)
 
 
-def holdable_users(data: Interactions) -> NDArray[np.intp]:
-    """The rows that have both a first and a second half."""
+def users_to_hold_out(data: Interactions) -> NDArray[np.intp]:
+    """The users with two or more interactions: only these have a history and a truth."""
     return np.flatnonzero(data.sequences.lengths >= 2)
 
 
-def shortage(users: int, able: int, valid_users: int, test_users: int) -> str | None:
-    """Why that many users cannot be held out, or None."""
-    held_out = valid_users + test_users
-    asked = f"valid_users={valid_users}, test_users={test_users}"
+def too_few_users(users: int, able: int, valid_users: int, test_users: int) -> Problem | None:
+    """The problem with holding out that many users of `users`, of whom `able` can be held out; or None."""
+    argument, held_out = "valid_users + test_users", valid_users + test_users
     if held_out > able:
-        return (
-            f"{asked}: {held_out:,} users are to be held out, but only {able:,} have two or more interactions; "
-            "lower the numbers or min_interactions"
-        )
+        rule = f"only {able:,} of {users:,} users have two or more interactions and can be held out"
+        return Problem(rule, argument, held_out, "lower the numbers or min_interactions")
     if held_out == users:
-        return f"{asked}: no user is left to train on; there are {users:,}; lower the numbers"
+        return Problem(f"no user is left to train on; there are {users:,}", argument, held_out, "lower the numbers")
     return None
 
 
 def _check_count(name: str, value: object, low: int = 0) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise DataError(f"{name}={value!r}: must be a whole number of at least {low}")
+        raise DataError(Problem(f"must be a whole number of at least {low}", name, value))
 
 
 def _halves(data: Interactions, rows: NDArray[np.intp], generator: np.random.Generator) -> Queries:
@@ -180,7 +171,7 @@ def _halves(data: Interactions, rows: NDArray[np.intp], generator: np.random.Gen
 
 
 def _heads(data: Interactions, cuts: NDArray[np.int64]) -> Interactions:
-    """The first `cuts[i]` items of every row; rows that become empty are left out."""
+    """The first `cuts[i]` items of every row; empty rows are dropped."""
     rows = np.flatnonzero(cuts > 0)
     kept = data.take(rows)
     starts = kept.sequences.offsets[:-1]
@@ -201,13 +192,13 @@ def _queries(data: Interactions, cuts: NDArray[np.int64], ends: NDArray[np.int64
 
 
 def _moment(sorted_times: NDArray[np.float64], share: float) -> float:
-    """The time before which about `share` of the interactions lie; all of them for a share of 1."""
+    """The time before which about `share` of the interactions happened; infinity for a share of 1."""
     place = round(share * len(sorted_times))
     return float("inf") if place >= len(sorted_times) else float(sorted_times[place])
 
 
 def _rows_before(data: Interactions, moment: float) -> NDArray[np.int64]:
-    """How many items of each row lie before the moment; rows are in the order of time."""
+    """How many items of each row are before the moment."""
     assert data.times is not None
     seen = np.concatenate([[0], np.cumsum(data.times < moment)])
     counts: NDArray[np.int64] = seen[data.sequences.offsets[1:]] - seen[data.sequences.offsets[:-1]]

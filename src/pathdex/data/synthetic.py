@@ -1,6 +1,6 @@
-"""Interactions of any size whose structure is known: every item is planted on one or two paths, and users follow paths.
+"""Synthetic interactions of any size with a known structure: items are on one or two paths, and users follow paths.
 
-The data is streamed to Parquet, so memory is bounded by the catalogue and one chunk of rows.
+Rows are streamed to Parquet, so memory is bounded by the catalogue and one chunk of rows.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,14 +17,15 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pathdex.errors import ConfigError, StorageError
+from pathdex.errors import ConfigError, Problem, StorageError
+from pathdex.storage.atomic import atomic_path
 
 SHARED = 0.2
-"""Share of the items that live on two paths."""
+"""Share of the items that are on two paths."""
 SWITCH = 0.1
-"""Chance that a user turns to another of the preferred prefixes at a row."""
+"""Probability that a user switches to another preferred prefix at a row."""
 STEP = 0.5
-"""Chance that a user moves on to the next path of the prefix at a row, so that order matters."""
+"""Probability that a user moves to the next path of the prefix at a row, which makes order informative."""
 _SCHEMA = pa.schema([("user_id", pa.int64()), ("item_id", pa.int64()), ("timestamp", pa.int64())])
 
 Integers = NDArray[np.int64]
@@ -33,7 +33,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _World:
-    """Entries (path, item) in the order of their paths; only paths in use are stored."""
+    """The planted structure: pairs (path, item) sorted by path; only paths in use are stored."""
 
     starts: Integers
     """Path p of those in use holds `members[starts[p]:starts[p + 1]]`, the most popular first."""
@@ -43,9 +43,9 @@ class _World:
     prefix_of: Integers
     """The prefix of each path."""
     cover: Integers
-    """All items in the order of their first path."""
+    """All items, sorted by their first path."""
     cover_path: Integers
-    """The first path of each of them, as its place among the paths in use."""
+    """The first path of each item in `cover`, as its position among the paths in use."""
 
 
 def generate(
@@ -61,12 +61,12 @@ def generate(
     overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Write planted interactions to a Parquet file: `user_id`, `item_id`, `timestamp`, exactly as many as asked.
+    """Write exactly `interactions` rows of `user_id`, `item_id`, `timestamp` to a Parquet file.
 
-    Every user and every item occurs. A path has `depth` layers of `nodes` nodes (by default so many that about 8 items
-    share a path); a fifth of the items lives on two. A user prefers one to three prefixes (all layers but the last),
-    walks through their paths in order, and takes items of a path by Zipf's law. The truth is written beside the file,
-    see `truth_file`. `progress(done, total)` is called after each chunk of rows.
+    Every user and every item occurs. A path has `depth` layers of `nodes` nodes (default: about 8 items share a path);
+    a fifth of the items is on two paths. A user prefers one to three prefixes (all layers except the last), walks
+    through their paths in order, and draws items of a path by Zipf's law. The planted paths are written beside the
+    file, see `truth_file`. `progress(done, total)` is called after each chunk of rows.
     """
     target = Path(path)
     nodes = _default_nodes(items, depth) if nodes is None else nodes
@@ -77,34 +77,22 @@ def generate(
     for existing in (target, truth):
         if existing.exists() and not overwrite:
             raise StorageError(f"{existing} exists; choose another path, remove it, or pass overwrite=True")
-    parts = [file.with_name(f".{file.name}.part") for file in (target, truth)]
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        generator = np.random.default_rng(seed)
-        world, table = _plant(generator, items, depth, nodes)
-        pa.feather.write_feather(table, str(parts[1]))
-        with pq.ParquetWriter(parts[0], _SCHEMA) as writer:
+    generator = np.random.default_rng(seed)
+    world, table = _plant(generator, items, depth, nodes)
+    with atomic_path(target) as rows_file, atomic_path(truth) as truth_staging:
+        pa.feather.write_feather(table, str(truth_staging))
+        with pq.ParquetWriter(rows_file, _SCHEMA) as writer:
             done = 0
             for rows in _walks(generator, world, users, interactions, chunk):
                 writer.write_table(rows)
                 done += rows.num_rows
                 if progress is not None:
                     progress(done, interactions)
-        parts[1].replace(truth)
-        parts[0].replace(target)
-    except OSError as error:
-        raise StorageError(
-            f"cannot write {target}: {error.strerror or error}; free space or choose another path; nothing was changed"
-        ) from error
-    finally:
-        for part in parts:
-            with suppress(OSError):
-                part.unlink()
     return target
 
 
 def truth_file(path: str | os.PathLike[str]) -> Path:
-    """Where the paths planted in `path` are: an Arrow file of `item_id` and nodes `c1` ... `cD`, one row per path."""
+    """The file of the planted paths: an Arrow table of `item_id` and nodes `c1` ... `cD`, one row per path."""
     return Path(path).with_suffix(".truth.arrow")
 
 
@@ -123,16 +111,15 @@ def _check(users: int, items: int, interactions: int, depth: int, nodes: int, ch
         "seed": (seed, 0),
     }
     problems = [
-        f"{name}={value!r}: must be a whole number of at least {low}"
+        Problem(f"must be a whole number of at least {low}", name, value)
         for name, (value, low) in counts.items()
         if isinstance(value, bool) or not isinstance(value, int) or value < low
     ]
     if not problems and interactions < max(users, items):
-        problems.append(
-            f"interactions={interactions}: must be at least users={users} and items={items}, so that each occurs"
-        )
+        rule = f"must be at least users={users} and items={items}, so that each occurs"
+        problems.append(Problem(rule, "interactions", interactions))
     if not problems and nodes**depth > 2**62:
-        problems.append(f"nodes={nodes}, depth={depth}: nodes^depth must stay below 2^62; lower one of them")
+        problems.append(Problem(f"{nodes}^{depth} paths are more than 2^62", "depth", depth, "lower depth or nodes"))
     if problems:
         raise ConfigError(problems)
 
@@ -145,7 +132,7 @@ def _plant(generator: np.random.Generator, items: int, depth: int, nodes: int) -
     different = second != first[shared]
     item = np.concatenate([np.arange(items), shared[different]])
     code = np.concatenate([first, second[different]])
-    # The place of an item inside its path is random, and is its rank of popularity there.
+    # The position of an item in its path is random; it is the popularity rank there.
     order = np.lexsort((generator.random(len(item)), code))
     item, code = item[order], code[order]
     paths, starts = np.unique(code, return_index=True)
@@ -167,7 +154,7 @@ def _walks(
     generator: np.random.Generator, world: _World, users: int, interactions: int, chunk: int
 ) -> Iterator[pa.Table]:
     """The rows of all users in tables of about `chunk` rows."""
-    # User of rank r is at home at the r-th part of the items in the order of their paths, and buys each of these once.
+    # User r takes each item of the r-th share of `cover` once.
     bounds = np.arange(users + 1) * len(world.cover) // users
     own = np.diff(bounds)
     lengths = np.maximum(own, min(10, interactions // users))
@@ -193,21 +180,21 @@ def _walks(
 def _choices(
     generator: np.random.Generator, world: _World, owner: Integers, bounds: Integers, lengths: Integers
 ) -> Integers:
-    """One item per row for a group of users; `bounds` says which items of `world.cover` each must take once."""
+    """One item per row for a group of users; `bounds` delimits the items of `world.cover` that each takes once."""
     users, rows = len(lengths), len(owner)
     first = np.cumsum(lengths) - lengths
-    # Up to three preferred prefixes: home, and others of which a few are popular with everybody.
+    # Up to three preferred prefixes: that of the own items, and two drawn by popularity.
     home = world.cover_path[np.minimum(bounds[:-1], len(world.cover) - 1)]
     prefixes = np.column_stack([world.prefix_of[home], _zipf(generator, len(world.prefixes) - 1, (users, 2))])
     width = generator.integers(1, 4, users)
     switches = _running(generator.random(rows) < SWITCH, first, owner)
     prefix = prefixes[owner, switches % width[owner]]
-    # Inside a prefix the user walks from path to path, in a circle.
+    # Inside a prefix the user walks from path to path, cyclically.
     low, size = world.prefixes[prefix], np.diff(world.prefixes)[prefix]
     origin = _zipf(generator, size, rows)[first][owner]
     path = low + (origin + _running(generator.random(rows) < STEP, first, owner)) % size
     chosen: Integers = world.members[world.starts[path] + _zipf(generator, np.diff(world.starts)[path], rows)]
-    # The items that are the user's own stand at random rows.
+    # The user's own items are at random rows.
     shuffled = np.lexsort((generator.random(rows), owner))
     place = np.arange(rows) - first[owner]
     mine = place < np.diff(bounds)[owner]
@@ -216,14 +203,14 @@ def _choices(
 
 
 def _zipf(generator: np.random.Generator, size: Integers | int, shape: int | tuple[int, int]) -> Integers:
-    """Ranks from 0 to size - 1, rank r about as often as 1 / (r + 1)."""
+    """Ranks from 0 to size - 1, rank r with probability about proportional to 1 / (r + 1)."""
     ranks: Integers = (np.power(np.asarray(size) + 1.0, generator.random(shape)) - 1).astype(np.int64)
     np.minimum(ranks, np.asarray(size) - 1, out=ranks)
     return ranks
 
 
 def _running(events: NDArray[np.bool_], first: Integers, owner: Integers) -> Integers:
-    """How many events each user has seen so far, not counting the first row."""
+    """How many events each user has had so far, not counting the first row."""
     total = np.cumsum(events)
     counts: Integers = total - total[first][owner]
     return counts

@@ -1,16 +1,16 @@
-"""Everything that can be said against a source before any training, in one list."""
+"""Checks a source before training and lists all findings."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from pathdex.data.columns import find_columns
-from pathdex.data.findings import Finding, error
-from pathdex.data.formats import Source, Table, open_source
+from pathdex.data.findings import Finding, info, warning
+from pathdex.data.formats import Source, SourceTable, open_source
 from pathdex.data.interactions import Interactions
-from pathdex.data.readers import Limits, asked_columns, build, nothing_left
+from pathdex.data.readers import RowFilters, build
 from pathdex.data.rows import Rows, check_rows
-from pathdex.data.splits import holdable_users, shortage
+from pathdex.data.splits import too_few_users, users_to_hold_out
 from pathdex.errors import DataError
 
 SHOWN_IDS = 3
@@ -30,29 +30,31 @@ def validate(
     valid_users: int = 0,
     test_users: int = 0,
 ) -> list[Finding]:
-    """All findings about a source, errors first; the arguments are those of `read` and of `split_users`.
+    """All findings about a source, errors first. Takes the arguments of `read` and of `split_users`.
 
-    The errors are those that `read` and `split_users` would raise. Warnings and infos name what they accept in silence.
+    Errors are what `read` and `split_users` would raise; warnings and infos are what they accept silently.
     """
-    limits = Limits(min_rating, min_interactions, min_item_interactions)
+    filters = RowFilters(min_rating, min_interactions, min_item_interactions)
     try:
         table = open_source(source, format)
-        rows = check_rows(table, asked_columns(user, item, time, rating), use_rating=limits.uses(rating))
+        rows = check_rows(
+            table, {"user": user, "item": item, "time": time, "rating": rating}, use_rating=filters.use_rating(rating)
+        )
         if rows.findings:
             return list(rows.findings)
-        data = build(rows, limits, name=table.name, ordered=table.ordered)
+        data = build(rows, filters, name=table.name, ordered=table.ordered)
     except DataError as failure:
-        return [error("D101", str(problem)) for problem in failure.problems]
+        return [Finding("error", "D101", problem) for problem in failure.problems]
     if data.num_interactions == 0:
-        return [error("D301", nothing_left(table.name, rows.count, limits))]
-    problem = shortage(data.num_users, len(holdable_users(data)), valid_users, test_users)
+        return [Finding("error", "D301", filters.all_dropped(table.name, rows.count))]
+    shortage = too_few_users(data.num_users, len(users_to_hold_out(data)), valid_users, test_users)
     return [
-        *([error("D302", problem)] if problem else []),
+        *([Finding("error", "D302", shortage)] if shortage else []),
         *_about_rows(data),
         *_about_ids(rows),
         *_about_time(data, rows, table),
         *_about_rating(table, rows),
-        Finding("info", "D410", f"{table.name} gives {data!r}"),
+        info("D410", f"{table.name} gives {data!r}"),
     ]
 
 
@@ -61,19 +63,14 @@ def _about_rows(data: Interactions) -> list[Finding]:
     duplicates = data.notes["duplicate_rows"]
     if duplicates:
         what = "user, item and time" if data.times is not None else "user and item"
-        findings.append(
-            Finding("warning", "D401", f"{duplicates:,} rows repeat an earlier {what}; they are kept and count")
-        )
+        findings.append(warning("D401", f"{duplicates:,} rows repeat an earlier {what}; they are kept"))
     short = int((data.sequences.lengths == 1).sum())
     if short:
-        findings.append(
-            Finding(
-                "warning",
-                "D403",
-                f"{short:,} of {data.num_users:,} users have one interaction: nothing can be predicted for them; they "
-                "are not held out; min_interactions=2 drops them",
-            )
+        rule = (
+            f"{short:,} of {data.num_users:,} users have one interaction: nothing can be predicted for them, and they "
+            "are not held out"
         )
+        findings.append(warning("D403", rule, remedy="min_interactions=2 drops them"))
     return findings
 
 
@@ -85,7 +82,7 @@ def _about_ids(rows: Rows) -> list[Finding]:
             continue
         ids = rows.frame.select(pl.col(role).unique().sort().alias("id")).collect(engine="streaming")
         ids = ids.with_columns(stripped=pl.col("id").str.strip_chars())
-        # 012, 12 and 12.0 are written differently and may be meant as one.
+        # 012, 12 and 12.0 may be meant as one id.
         ids = ids.with_columns(number=pl.col("stripped").str.replace(r"^0*([0-9]+)(?:\.0*)?$", "$1"))
         same_text = pl.len().over("stripped") > 1
         same_number = (pl.len().over("number") > 1) & ~same_text
@@ -96,45 +93,36 @@ def _about_ids(rows: Rows) -> list[Finding]:
             found = ids.filter(confusable)["id"]
             if len(found):
                 shown = ", ".join(repr(one) for one in found.head(SHOWN_IDS))
-                findings.append(
-                    Finding(
-                        "warning",
-                        code,
-                        f"column {rows.columns[role]!r}: {len(found):,} {role} ids differ from another only by {how} "
-                        f"({shown}{', ...' if len(found) > SHOWN_IDS else ''}); they stay different {role}s",
-                    )
+                rule = (
+                    f"column {rows.columns[role]!r}: {len(found):,} {role} ids differ from another only by {how} "
+                    f"({shown}{', ...' if len(found) > SHOWN_IDS else ''}); they are read as different {role}s"
                 )
+                findings.append(warning(code, rule))
     return findings
 
 
-def _about_time(data: Interactions, rows: Rows, table: Table) -> list[Finding]:
+def _about_time(data: Interactions, rows: Rows, table: SourceTable) -> list[Finding]:
     if not data.ordered:
-        return [
-            Finding(
-                "warning",
-                "D407",
-                f"{table.name} has no order: splits by time and by last items are refused, halves are drawn at random",
-            )
-        ]
+        rule = (
+            f"{table.name} has no order: splits by time and by last items are refused, and a split by users cuts "
+            "histories at random"
+        )
+        return [warning("D407", rule)]
     if data.times is None:
-        return [Finding("info", "D406", f"{table.name} has no time column: the order of the rows is taken")]
+        return [info("D406", f"{table.name} has no time column: the row order is used")]
     if float(data.times.min()) == float(data.times.max()):
-        return [
-            Finding("warning", "D408", f"all rows of {table.name} have the same time: the order of the rows is taken")
-        ]
+        return [warning("D408", f"all rows of {table.name} have the same time: the row order is used")]
     earlier = pl.col("time") < pl.col("time").shift().over("user")
     late = int(rows.frame.select(earlier.sum()).collect().item())
     if late:
-        return [
-            Finding("info", "D402", f"{late:,} rows are earlier than the row before of the same user; read sorts them")
-        ]
+        return [info("D402", f"{late:,} rows are earlier than the previous row of the same user; read sorts them")]
     return []
 
 
-def _about_rating(table: Table, rows: Rows) -> list[Finding]:
+def _about_rating(table: SourceTable, rows: Rows) -> list[Finding]:
     columns = table.frame.collect_schema().names()
     found, _ = find_columns(columns, {"rating": None}, [], table.name)
     if "rating" in rows.columns or not found:
         return []
-    message = f"column {found['rating']!r} looks like ratings and is not used; min_rating= keeps the good ones only"
-    return [Finding("info", "D409", message)]
+    rule = f"column {found['rating']!r} looks like ratings and is not used"
+    return [info("D409", rule, remedy="min_rating= keeps only rows with at least that rating")]

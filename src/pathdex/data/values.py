@@ -1,4 +1,4 @@
-"""What makes an id, a time or a rating a good one, and the one type that reading gives it."""
+"""The rules for ids, times and ratings, and the type that each is read as."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Values:
     rules: list[Rule]
     typed: pl.Expr
     is_integer: pl.Expr | None = None
-    """For text that may mean integers: where a value does. If all do, the column is cast to Int64 after all."""
+    """For text that may hold integers: whether a value is one. If all are, the column is cast to Int64."""
 
 
 def id_values(role: str, name: str, dtype: pl.DataType, *, text_file: bool) -> Values | Finding:
-    """Ids become Int64 or String; text becomes Int64 only in text files, and only if the same text can come back."""
+    """Ids become Int64 or String; text becomes Int64 only in text files, if every value prints as the same text."""
     column = pl.col(role)
     missing = column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
     rules = [Rule("D201", missing, f"have no {role} id", "fill in or remove these rows")]
@@ -46,16 +46,15 @@ def id_values(role: str, name: str, dtype: pl.DataType, *, text_file: bool) -> V
     elif dtype == pl.UInt64:
         rules.append(Rule("D203", column > 2**63 - 1, "have an id past 2^63", "make the ids text"))
     elif not (dtype.is_integer() or dtype == pl.Null):
-        return error(
-            "D202", f"column {name!r}: {dtype} cannot be an id; {role} ids must be whole numbers or text; cast it"
-        )
+        rule = f"column {name!r}: {dtype} cannot be an id; {role} ids must be whole numbers or text"
+        return error("D202", rule, remedy="cast it")
     return Values(rules, column.cast(pl.Int64))
 
 
 def time_values(role: str, name: str, dtype: pl.DataType, first: str | None) -> Values | Finding:
-    """Times stay numbers in their own unit, so that large ones sort exactly; dates become seconds since 1970 (UTC).
+    """Numbers keep their type and unit, so that large ones sort exactly; dates become seconds since 1970 (UTC).
 
-    `first` is the first value of a text column: it decides between numbers and ISO 8601.
+    `first` is the first value of a text column; it decides between numbers and ISO 8601.
     """
     column = pl.col(role)
     remedy = "fill in or remove these rows, or drop the column to keep the order of the rows"
@@ -67,12 +66,12 @@ def time_values(role: str, name: str, dtype: pl.DataType, first: str | None) -> 
         seconds = column.cast(pl.Float64, strict=False) if _is_number(first) else _iso_seconds(column)
         odd = column.is_not_null() & ~seconds.is_finite().fill_null(False)
         advice = "write all as numbers, or all as ISO 8601 such as 2014-07-23T18:00:00"
-        return Values([missing, Rule("D205", odd, "have a timestamp that cannot be understood", advice)], seconds)
+        return Values([missing, Rule("D205", odd, "have a timestamp that cannot be parsed", advice)], seconds)
     if dtype in (pl.Date, pl.Datetime):
         return Values([missing], _seconds(column))
     if dtype.is_integer() or dtype == pl.Null:
         return Values([missing], column)
-    return error("D205", f"column {name!r}: {dtype} cannot be a time; use numbers, dates or ISO 8601 text")
+    return error("D205", f"column {name!r}: {dtype} cannot be a time", remedy="use numbers, dates or ISO 8601 text")
 
 
 def rating_values(role: str, name: str, dtype: pl.DataType) -> Values | Finding:
@@ -84,7 +83,7 @@ def rating_values(role: str, name: str, dtype: pl.DataType) -> Values | Finding:
         odd = column.is_not_null() & number.is_null()
         rules.append(Rule("D207", odd, "have a rating that is not a number", "write ratings as numbers"))
     elif not (dtype.is_numeric() or dtype == pl.Null):
-        return error("D207", f"column {name!r}: {dtype} cannot be a rating; ratings must be numbers")
+        return error("D207", f"column {name!r}: {dtype} cannot be a rating", remedy="use numbers")
     missing = column.is_null() | number.is_nan().fill_null(False)
     negative = (number < 0).fill_null(False)
     return Values(

@@ -11,23 +11,22 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pathdex.errors import DataError
+from pathdex.errors import DataError, Problem
 
 Id: TypeAlias = str | int
 UNKNOWN = -1
 DICT_LIMIT = 100_000
-"""Up to this many ids are looked up in a dict: it is built in less than 0.1 s and takes a few MB."""
+"""Up to this many ids are looked up in a dict, which takes less than 0.1 s to build and a few MB."""
 SLOTS_PER_ID = 2
 """The size of the hash index, in int32 slots."""
 _INT64 = np.iinfo(np.int64)
 
 
 class Vocabulary:
-    """Distinct ids in a fixed order; an id's code is its place.
+    """Distinct ids in a fixed order; an id's code is its position.
 
-    Integer ids live in one int64 array. String ids live in one UTF-8 byte array with offsets, so both kinds map from
-    disk without being parsed. Few ids are looked up in a dict; many in a hash index that is an array as well, so that
-    a process neither builds nor owns it.
+    Integer ids are one int64 array, string ids one UTF-8 byte array with offsets, so both map from disk without
+    parsing. Few ids are looked up in a dict, many in a hash index, which is mapped from disk as well.
     """
 
     def __init__(self, ids: NDArray[np.int64] | Sequence[str]) -> None:
@@ -52,7 +51,7 @@ class Vocabulary:
 
     @classmethod
     def from_column(cls, ids: pl.Series) -> Vocabulary:
-        """From a column of distinct integers or strings, without a Python object per id."""
+        """From a column of distinct integers or strings, without creating a Python object per id."""
         if ids.dtype.is_integer():
             return cls(ids.cast(pl.Int64).to_numpy())
         column = pa.concat_arrays([ids.to_arrow().cast(pa.large_string())])
@@ -79,7 +78,7 @@ class Vocabulary:
         return pl.Series(pa.LargeStringArray.from_buffers(len(self), offsets, text))
 
     def take(self, codes: NDArray[np.integer]) -> Vocabulary:
-        """The ids of the given codes as a vocabulary of their own, in the given order."""
+        """A vocabulary of the ids with the given codes, in the given order."""
         if self._integers is not None:
             return Vocabulary(self._integers[codes])
         starts, lengths = self._offsets[:-1][codes], np.diff(self._offsets)[codes]
@@ -102,14 +101,14 @@ class Vocabulary:
         return isinstance(one, str | int | np.integer) and self.code(one) != UNKNOWN  # type: ignore[arg-type]
 
     def code(self, one: Id) -> int:
-        """The code of one id, or `UNKNOWN`. The text "12" finds the integer id 12 and the other way round."""
+        """The code of one id, or `UNKNOWN`. The text "12" matches the integer id 12 and vice versa."""
         key = str(one) if self._integers is None else _as_integer(one)
         if self._table is not None:
             return self._table.get(key, UNKNOWN)
         return int(self._find([key])[0])
 
     def codes(self, ids: Iterable[Id]) -> NDArray[np.int64]:
-        """The codes of many ids; `UNKNOWN` where there is none."""
+        """The codes of many ids, `UNKNOWN` for unknown ones."""
         if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuU":
             given: list[Any] = ids.tolist()
         else:
@@ -140,7 +139,7 @@ class Vocabulary:
 
     @cached_property
     def _table(self) -> dict[Id | None, int] | None:
-        """The codes of few ids as a dict, which answers a single lookup ten times as fast as the index does."""
+        """A dict for few ids: a single lookup is ten times as fast as in the index. None for many ids."""
         if len(self) > DICT_LIMIT:
             return None
         return {one: code for code, one in enumerate(self.ids(range(len(self))))}
@@ -157,11 +156,11 @@ class Vocabulary:
         return self._slots
 
     def _find(self, keys: Sequence[Any]) -> NDArray[np.int64]:
-        """The codes of keys: text for text ids; for integer ids integers, or None for what cannot be one."""
+        """The codes of keys: text for text ids; for integer ids, integers or None for what cannot be one."""
         from pathdex.data.id_index import find_integers, find_texts
 
         if self._integers is None:
-            # A lone surrogate has no UTF-8 form; what it becomes here is in no id.
+            # A lone surrogate has no UTF-8 form; the bytes it gives occur in no id.
             encoded = [key.encode("utf-8", "surrogatepass") for key in keys]
             lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
             written = np.frombuffer(b"".join(encoded), np.uint8)
@@ -176,7 +175,7 @@ class Vocabulary:
         return codes if possible is None else np.where(possible, codes, UNKNOWN)
 
     def arrays(self, *, index: bool = True) -> dict[str, NDArray[Any]]:
-        """What a bundle stores. Where there are many ids that includes their hash index, unless it is not wanted."""
+        """The arrays that a bundle stores; for many ids they include the hash index, unless `index` is False."""
         arrays: dict[str, NDArray[Any]]
         if self._integers is not None:
             arrays = {"ids": self._integers}
@@ -186,20 +185,18 @@ class Vocabulary:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Vocabulary:
-        """Open what `arrays` gave. Without the hash index, it is built when it is first needed."""
+        """The inverse of `arrays`. A missing hash index is built at the first lookup."""
         vocabulary = cls.__new__(cls)
         vocabulary._keep(*(arrays.get(name) for name in ("ids", "text", "offsets", "slots")))
         slots = vocabulary._slots
         if slots is not None and (slots.dtype != np.int32 or slots.shape != (SLOTS_PER_ID * len(vocabulary),)):
-            raise DataError(
-                f"slots: {slots.dtype} of shape {slots.shape} is no index of {len(vocabulary):,} ids; "
-                "leave it out to build it anew"
-            )
+            rule = f"slots: {slots.dtype} of shape {slots.shape} is not an index of {len(vocabulary):,} ids"
+            raise DataError(Problem(rule, remedy="leave it out to build it again"))
         return vocabulary
 
 
 def _as_integer(one: Any) -> int | None:
-    """The integer id that is meant, or None. int() also takes 12.7, "1_2" and "012"; none of these is the id 12."""
+    """The integer id, or None. int() also accepts 12.7, "1_2" and "012"; none of these is the id 12."""
     try:
         key = int(one)
     except (TypeError, ValueError, OverflowError):
@@ -209,9 +206,9 @@ def _as_integer(one: Any) -> int | None:
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view in the one form that compiled lookups are compiled for.
+    """A read-only, contiguous view, which the compiled lookups expect.
 
-    It is also a plain ndarray: taking an element from its subclass for mapped files is slow.
+    It is a plain ndarray, since indexing the memmap subclass is slow.
     """
     view = np.ascontiguousarray(array).view(np.ndarray)
     view.flags.writeable = False

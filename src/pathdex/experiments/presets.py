@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pathdex.config import PRESETS as CONFIGS
-from pathdex.data.datasets import SOURCES
+from pathdex.data.datasets import DATASETS
 from pathdex.errors import ConfigError
 
 NONE = "none"
@@ -27,13 +27,13 @@ class Preset:
 
     @property
     def reading(self) -> dict[str, Any]:
-        return {} if self.name == NONE else dict(SOURCES[self.name].reading)
+        return {} if self.name == NONE else dict(DATASETS[self.name].reading)
 
     @property
     def split(self) -> dict[str, Any]:
         if self.name == NONE:
             return {"kind": "users"}
-        source = SOURCES[self.name]
+        source = DATASETS[self.name]
         return {"kind": "users", "valid_users": source.valid_users, "test_users": source.test_users}
 
 
@@ -62,7 +62,7 @@ def find_preset(name: str | None, source: Path) -> Preset:
 
 
 def _is_file_of(name: str, source: Path) -> bool:
-    filename = Path(SOURCES[name].filename)
+    filename = Path(DATASETS[name].filename)
     return source.name in (filename.name, filename.stem)
 
 

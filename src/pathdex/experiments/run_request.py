@@ -10,8 +10,8 @@ from typing import Any
 
 from pathdex.config import Config, RunOptions
 from pathdex.data.interactions import Interactions
-from pathdex.data.readers import Limits, read
-from pathdex.data.splits import Split, holdable_users, make_split
+from pathdex.data.readers import RowFilters, read
+from pathdex.data.splits import Split, make_split, users_to_hold_out
 from pathdex.errors import ConfigError, DataError, Problem, RunError
 from pathdex.system import check_device
 
@@ -72,7 +72,7 @@ def check_request(given: Given) -> Request:
     with _collecting(problems):
         check_device(given.options.get("device", options.device))
     with _collecting(problems):
-        Limits(**{name: value for name, value in given.reading.items() if name.startswith("min_")})
+        RowFilters(**{name: value for name, value in given.reading.items() if name.startswith("min_")})
     source = given.source or Path()
     if given.source is None:
         problems.append("DATA is missing; pass the file to train on, or --resume to go on with a run")
@@ -107,7 +107,7 @@ def check_resume(request: Mapping[str, Any], given: Given) -> None:
 
 def default_held_out(data: Interactions) -> dict[str, int]:
     """A twentieth of the users who can be held out for each set, at least one where there are enough, 1000 at most."""
-    able = len(holdable_users(data))
+    able = len(users_to_hold_out(data))
     count = min(MOST_HELD_OUT, max(able // HELD_OUT_SHARE, 1 if able > 2 else 0))
     return {"valid_users": count, "test_users": count}
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,11 @@ from typing import Any
 from pathdex.config import Config, RunOptions
 from pathdex.data.serialization import load_split, save_split
 from pathdex.data.splits import Split
-from pathdex.errors import RunError, StorageError
+from pathdex.errors import RunError
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.storage.atomic import atomic_folder, atomic_write
 from pathdex.storage.checkpoint import load_checkpoint
+from pathdex.storage.json_file import write_json
 from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, LOG, REQUEST, SPLIT
 from pathdex.training.callbacks import Callback, JsonLines, TensorBoard, default_callbacks
 
@@ -47,21 +48,15 @@ class Run:
 
     @classmethod
     def create(cls, path: str | Path, split: Split, config: Config, options: RunOptions, **source: Any) -> Run:
-        """Make the folder and store the split; an existing folder is an error. `source` is kept for the record."""
+        """Create the folder with the split and the request, atomically; an existing folder is an error.
+
+        `source` is recorded in the request.
+        """
         path = cls.check_new(path)
         request = {"config": config.to_dict(), "options": vars(options), **source}
-        try:
-            path.mkdir(parents=True)
-            save_split(path / SPLIT, split)
-            # Written last: a folder with a request is one whose split is whole.
-            (path / REQUEST).write_text(json.dumps(request, indent=2) + "\n")
-        except OSError as error:
-            shutil.rmtree(path, ignore_errors=True)
-            raise StorageError(f"cannot write {path}: {error.strerror}; free space or choose another folder") from error
-        except BaseException:
-            # A folder that can neither be resumed nor made anew would be in the way.
-            shutil.rmtree(path, ignore_errors=True)
-            raise
+        with atomic_folder(path) as folder:
+            save_split(folder / SPLIT, split)
+            write_json(folder / REQUEST, request)
         return cls(path, request)
 
     @staticmethod
@@ -113,7 +108,8 @@ class Run:
         if resume:
             # A kill between checkpoint and log loses or cuts a line; the checkpoint holds all records.
             records = load_checkpoint(self.checkpoint)[0]["records"]
-            self.log.write_text("".join(json.dumps(record) + "\n" for record in records))
+            with atomic_write(self.log) as stream:
+                stream.writelines(f"{json.dumps(record)}\n".encode() for record in records)
         following: list[Callback] = [JsonLines(self.log)]
         following += default_callbacks() if callbacks is None else callbacks
         if tensorboard:

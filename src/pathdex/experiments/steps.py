@@ -19,8 +19,8 @@ import pathdex
 from pathdex.errors import RunError
 from pathdex.experiments.peak_memory import forget_peak, peak_memory
 from pathdex.experiments.report_request import check_same
+from pathdex.experiments.source_digest import source_digest
 from pathdex.storage.json_file import write_json
-from pathdex.system import source_digest
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathdex.recommenders.base import Query, Recommender
 from pathdex.recommenders.registry import load
 from pathdex.server.options import ServerOptions
 from pathdex.storage.array_folder import MANIFEST, read_manifest
-from pathdex.storage.bundle import KIND, bundle_version, read_bundle
+from pathdex.storage.bundle import BUNDLE_FORMAT, bundle_version, read_bundle
 
 if TYPE_CHECKING:
     from pathdex.data.attributes import Attributes
@@ -64,7 +64,7 @@ class Source:
         folder = self.folder()
         if not (folder / MANIFEST).exists() and (self.model / "run.json").exists():
             load(self.model)
-        read_manifest(folder, KIND)
+        read_manifest(folder, BUNDLE_FORMAT)
         if self.catalogue is not None and not self.catalogue.exists():
             raise ConfigError([f"catalogue={str(self.catalogue)!r}: does not exist; check the path"])
 

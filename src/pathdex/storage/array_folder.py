@@ -1,138 +1,145 @@
 """Folders of arrays: one `.npy` file each, and a `manifest.json` with sizes and checksums.
 
-A folder is written beside its final place and renamed into it, so a reader sees all of it or nothing. Nothing in it is
-pickled, so opening one runs no code.
+A folder is written atomically. Nothing in it is pickled, so opening one runs no code.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pathdex.errors import PathdexError, StorageError
+from pathdex.storage.atomic import atomic_folder
 
 MANIFEST = "manifest.json"
 VERIFY_LIMIT = 256 * 2**20
 """Folders up to this many bytes are checked against their checksums whenever they are opened."""
+ATTEMPTS = 10
+"""How often a folder is opened again that was replaced while it was being read."""
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What a folder holds, and the words of the errors about it."""
+class FolderFormat:
+    """A kind of array folder, and the words of the errors about it."""
 
-    format: str
-    schema: int
+    name: str
+    """`format` in the manifest."""
+    noun: str
+    """The folder in messages, such as "Pathdex bundle"."""
+    made_by: str
+    """The function or command that writes the folder."""
     error: type[PathdexError]
     """Raised where a folder cannot be opened."""
-    noun: str
-    alien: str
-    """Said of a folder that is not overwritten, since it is something else."""
-    unlike: str
-    """Said of a folder that is not opened, since it is something else."""
-    wanted: str
-    again: str
-    """The way out where the manifest is damaged."""
-    anew: str
-    """The way out where a file is missing, besides copying."""
-    unreadable: str
-    """The way out where an array cannot be read."""
     keys: Mapping[str, type] = field(default_factory=dict)
-    """What the manifest must hold besides the schema and the files; an error names the keys that are broken."""
-    replaces_damaged: bool = False
-    """Whether any folder with a manifest may be overwritten, so also one whose manifest cannot be read."""
+    """Required keys of the manifest besides `format`, `schema` and `files`."""
+    schema: int = 1
+    """The newest schema that can be read, and the one that is written."""
 
 
 def write_folder(
-    path: Path, kind: Kind, facts: Mapping[str, Any], write: Callable[[Path], None], *, overwrite: bool = False
+    path: Path, form: FolderFormat, facts: Mapping[str, Any], write: Callable[[Path], None], *, overwrite: bool = False
 ) -> Path:
-    """Let `write` fill a new folder and add the manifest; with `overwrite`, replace a folder of the same kind."""
+    """Let `write` fill a new folder, and add the manifest; with `overwrite`, replace a folder of the same format."""
     if path.exists():
         if not overwrite:
             raise StorageError(f"{path} exists; choose another path, remove it, or save with overwrite=True")
-        if not _may_replace(path, kind):
-            raise StorageError(f"{path} {kind.alien}, so it is not overwritten; choose another path")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    except OSError as error:
-        raise StorageError(f"cannot write beside {path}: {error.strerror}; choose another path") from error
-    try:
-        fresh = staging / path.name
-        fresh.mkdir()
-        write(fresh)
-        files = {file.name: _fingerprint(file) for file in sorted(fresh.iterdir())}
-        manifest = {"format": kind.format, "schema": kind.schema, **facts, "files": files}
-        (fresh / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
-        _swap_in(fresh, path, staging / f".old.{path.name}")
-    except OSError as error:
-        raise StorageError(
-            f"cannot write {path}: {error.strerror or error}; free space or choose another path; nothing was changed"
-        ) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        if not _may_replace(path, form):
+            raise StorageError(f"{path} is not a {form.noun}, so it is not overwritten; choose another path")
+    with atomic_folder(path, overwrite=overwrite) as folder:
+        write(folder)
+        files = {file.name: _fingerprint(file) for file in sorted(folder.iterdir())}
+        manifest = {"format": form.name, "schema": form.schema, **facts, "files": files}
+        (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+        # Whoever opens the folder, such as a server, may run as another user.
+        folder.chmod(0o755)
+        for file in folder.iterdir():
+            file.chmod(0o644)
     return path
 
 
 def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """One `.npy` file for each array."""
+    """Write one `.npy` file per array."""
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
 
 
-def read_manifest(path: Path, kind: Kind) -> dict[str, Any]:
-    """The manifest of a folder, which holds all that its kind asks for."""
+def read_stable(path: Path, form: FolderFormat, read: Callable[[], _T]) -> _T:
+    """Call `read` until it sees a folder that is not replaced meanwhile.
+
+    A folder that is overwritten while it is read could give files of two saves, or lack one of them.
+    """
+    for _ in range(ATTEMPTS):
+        before = _identity(path)
+        try:
+            found = read()
+        except (form.error, OSError):
+            if _identity(path) == before:
+                raise
+        else:
+            if _identity(path) == before:
+                return found
+    raise form.error(f"{path} was replaced {ATTEMPTS} times while it was opened; replace it less often")
+
+
+def read_manifest(path: Path, form: FolderFormat) -> dict[str, Any]:
+    """The manifest of a folder, with every key that its format requires."""
     if not path.exists():
-        raise kind.error(f"{path} does not exist; {kind.wanted}")
+        raise form.error(f"{path} does not exist; pass the folder that {form.made_by} wrote")
     try:
         manifest = json.loads((path / MANIFEST).read_text())
     except OSError as error:
-        raise kind.error(f"{path} {kind.unlike}: it has no readable {MANIFEST}") from error
+        raise form.error(f"{path} is not a {form.noun}: it has no readable {MANIFEST}") from error
     except ValueError as error:
-        raise kind.error(f"{path / MANIFEST} is damaged ({error}); {kind.again}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != kind.format:
-        raise kind.error(f"{path} {kind.unlike}: {MANIFEST} has another format")
+        raise form.error(f"{path / MANIFEST} is damaged ({error}); {repair(form)}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != form.name:
+        raise form.error(f"{path} is not a {form.noun}: {MANIFEST} has another format")
     schema = manifest.get("schema")
-    if isinstance(schema, int) and schema > kind.schema:
-        raise kind.error(f"{path} has schema {schema}, newer than this Pathdex reads ({kind.schema}); upgrade pathdex")
-    rules = {"schema": int, **kind.keys, "files": dict}
+    if isinstance(schema, int) and schema > form.schema:
+        raise form.error(f"{path} has schema {schema}, newer than this Pathdex reads ({form.schema}); upgrade pathdex")
+    rules = {"schema": int, **form.keys, "files": dict}
     broken = [key for key, wanted in rules.items() if not isinstance(manifest.get(key), wanted)]
     if "files" not in broken and not all(_is_entry(*entry) for entry in manifest["files"].items()):
         broken.append("files")
     if broken:
-        reason = ", ".join(broken) if kind.keys else "keys are missing"
-        raise kind.error(f"{path / MANIFEST} is damaged ({reason}); {kind.again}")
+        raise form.error(f"{path / MANIFEST} is damaged ({', '.join(broken)}); {repair(form)}")
     return manifest
 
 
 def read_arrays(
-    path: Path, kind: Kind, files: Mapping[str, Any], *, mmap: bool = True, verify: bool | None = None
+    path: Path, form: FolderFormat, files: Mapping[str, Any], *, mmap: bool = True, verify: bool | None = None
 ) -> dict[str, NDArray[Any]]:
-    """The arrays among the files of a manifest; mapped from disk, or with `mmap=False` read.
+    """The arrays among the files of a manifest, mapped from disk; with `mmap=False`, in memory.
 
-    Sizes of all files are always checked. `verify` checks their checksums; by default, where they are small.
+    File sizes are always checked. `verify` also checks the checksums; by default, if the folder is at most
+    `VERIFY_LIMIT` bytes.
     """
     if verify is None:
         verify = sum(entry["bytes"] for entry in files.values()) <= VERIFY_LIMIT
     for name, expected in files.items():
-        _check_file(path / name, kind, expected, verify=verify)
+        _check_file(path / name, form, expected, verify=verify)
     arrays = {}
     for name in files:
         if name.endswith(".npy"):
             try:
                 array = np.load(path / name, mmap_mode="r" if mmap else None, allow_pickle=False)
             except (OSError, ValueError) as error:
-                raise kind.error(f"{path / name} is damaged ({error}); {kind.unreadable}") from error
+                raise form.error(f"{path / name} is damaged ({error}); {repair(form)}") from error
             arrays[name.removesuffix(".npy")] = array
     return arrays
+
+
+def repair(form: FolderFormat) -> str:
+    """The remedy for a damaged folder."""
+    return f"copy it again, or write it again with {form.made_by}"
 
 
 def file_digest(file: Path, algorithm: str) -> str:
@@ -144,24 +151,24 @@ def file_digest(file: Path, algorithm: str) -> str:
     return digest.hexdigest()
 
 
-def _may_replace(path: Path, kind: Kind) -> bool:
-    if kind.replaces_damaged:
-        return (path / MANIFEST).is_file()
+def _may_replace(path: Path, form: FolderFormat) -> bool:
+    """Whether the folder has this format. A manifest that is not JSON counts as a damaged one of this format."""
     try:
-        return bool(json.loads((path / MANIFEST).read_text())["format"] == kind.format)
-    except (OSError, ValueError, TypeError, KeyError):
-        return False
-
-
-def _swap_in(fresh: Path, path: Path, old: Path) -> None:
-    if path.exists():
-        path.rename(old)
-    try:
-        fresh.rename(path)
+        manifest = json.loads((path / MANIFEST).read_text())
     except OSError:
-        if old.exists():
-            old.rename(path)
-        raise
+        return False
+    except ValueError:
+        return True
+    return isinstance(manifest, dict) and manifest.get("format") == form.name
+
+
+def _identity(path: Path) -> tuple[int, ...] | None:
+    """Differs between any two saves; None while there is no manifest."""
+    try:
+        state = (path / MANIFEST).stat()
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _is_entry(name: str, entry: object) -> bool:
@@ -169,15 +176,15 @@ def _is_entry(name: str, entry: object) -> bool:
     return Path(name).name == name and isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys()
 
 
-def _check_file(file: Path, kind: Kind, expected: Mapping[str, Any], *, verify: bool) -> None:
-    folder, copy = file.parent, f"copy the {kind.noun} again"
+def _check_file(file: Path, form: FolderFormat, expected: Mapping[str, Any], *, verify: bool) -> None:
+    folder, remedy = file.parent, repair(form)
     if not file.is_file():
-        raise kind.error(f"{folder} is incomplete: {file.name} is missing; {copy} or {kind.anew}")
+        raise form.error(f"{folder} is incomplete: {file.name} is missing; {remedy}")
     size = file.stat().st_size
     if size != expected["bytes"]:
-        raise kind.error(f"{folder} is damaged: {file.name} has {size:,} bytes, not {expected['bytes']:,}; {copy}")
+        raise form.error(f"{folder} is damaged: {file.name} has {size:,} bytes, not {expected['bytes']:,}; {remedy}")
     if verify and _fingerprint(file)["sha256"] != expected["sha256"]:
-        raise kind.error(f"{folder} is damaged: the checksum of {file.name} is wrong; {copy}")
+        raise form.error(f"{folder} is damaged: the checksum of {file.name} is wrong; {remedy}")
 
 
 def _fingerprint(file: Path) -> dict[str, Any]:

@@ -1,37 +1,25 @@
-"""A run's state in one file: tensors with a JSON header, replaced in one move, never pickled."""
+"""A training state in one file: tensors with a JSON header, replaced atomically, never pickled."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from pathdex.errors import RunError, StorageError
+from pathdex.errors import RunError
+from pathdex.storage.atomic import atomic_path
+from pathdex.storage.tensor_file import write_tensors
 
 _KEY = "state"
 
 
 def save_checkpoint(path: Path, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Write beside the old checkpoint, then replace it, so a kill at any moment leaves one that is whole."""
-    temporary = path.with_suffix(".part")
-    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(whole, temporary, metadata={_KEY: json.dumps(state)})
-        with temporary.open("rb") as stream:
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except (OSError, SafetensorError) as error:
-        temporary.unlink(missing_ok=True)
-        raise StorageError(
-            f"cannot write the checkpoint {path}: {error}; free space and continue the run with --resume"
-        ) from error
+    """Replace the checkpoint at `path`. A kill at any moment leaves the old one or the new one."""
+    with atomic_path(path, remedy="free space and resume the run with --resume") as staging:
+        write_tensors(staging, arrays, metadata={_KEY: json.dumps(state)})
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

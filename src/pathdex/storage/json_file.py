@@ -1,4 +1,4 @@
-"""Results as JSON files."""
+"""JSON files, written atomically."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathdex.storage.atomic import atomic_write
 
 
 def write_json(path: Path, content: dict[str, Any]) -> Path:
-    """Write all of it, or nothing and a `StorageError`."""
+    """Write a JSON file atomically; NaN and infinity are a `ValueError`."""
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
     with atomic_write(path) as stream:
         stream.write(text.encode())

@@ -1,6 +1,6 @@
 """The layout of a run folder.
 
-RUN/run.json                what was asked for: source, split, configuration, options
+RUN/run.json                the request: source, split, configuration, options
 RUN/split/                  training sequences and held-out users
 RUN/checkpoint.safetensors  the training state
 RUN/log.jsonl               one line per epoch or round

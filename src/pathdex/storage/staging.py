@@ -1,0 +1,88 @@
+"""Staging folders: `.NAME.XXXXXXXX.staging` beside a target, locked while their process lives.
+
+A killed process leaves its staging folder behind, without the lock. The next write to the same target removes it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pathdex.storage.durability import make_folders
+
+fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
+SUFFIX = ".staging"
+NEW, PREVIOUS = "new", "previous"
+"""Names in a staging folder: what is being written, and what it replaces."""
+EMPTY_SECONDS = 60.0
+"""An empty staging folder without a lock is kept this long: its process may be about to lock it."""
+UNKNOWN_SECONDS = 86_400.0
+"""A staging folder is kept this long where the file system has no locks."""
+
+
+@contextmanager
+def staging_folder(target: Path) -> Iterator[Path]:
+    """A locked folder beside the target, removed at the end. Parents of the target are created."""
+    make_folders(target.parent)
+    remove_stale(target)
+    staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=SUFFIX, dir=target.parent))
+    try:
+        with _lock(staging):
+            yield staging
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def remove_stale(target: Path) -> None:
+    """Remove staging folders of `target` that killed processes left.
+
+    If the target is missing and a killed process had moved it to its staging folder, it is moved back.
+    """
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[^.]+{re.escape(SUFFIX)}")
+    with suppress(OSError):
+        found = [Path(entry.path) for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)]
+        for staging in filter(_is_stale, found):
+            if (staging / PREVIOUS).exists() and not target.exists():
+                (staging / PREVIOUS).rename(target)
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def _lock(staging: Path) -> Iterator[None]:
+    handle = os.open(staging, os.O_RDONLY) if fcntl else None
+    try:
+        if handle is not None:
+            with suppress(OSError):  # No locks on this file system: `remove_stale` goes by age.
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _is_stale(staging: Path) -> bool:
+    try:
+        age = time.time() - staging.stat().st_mtime
+        if fcntl is None:
+            return age > UNKNOWN_SECONDS
+        handle = os.open(staging, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A process locks its staging folder before it writes there, so only an empty one can be in use.
+        return any(staging.iterdir()) or age > EMPTY_SECONDS
+    except BlockingIOError:
+        return False
+    except OSError:
+        return age > UNKNOWN_SECONDS
+    finally:
+        os.close(handle)
