@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pathdex.data.download import Progress, download
+from pathdex.data.download import download
 from pathdex.errors import DataError, StorageError
+from pathdex.progress import Progress
 from pathdex.storage.array_folder import file_digest
 
 

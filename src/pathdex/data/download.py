@@ -6,19 +6,17 @@ import http.client
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pathdex.errors import DataError, StorageError
+from pathdex.progress import Progress
 
 ATTEMPTS = 4
 """How often a broken connection is taken up again before giving up; what came stays for the next call."""
 TIMEOUT = 60.0
 BLOCK = 2**18
-
-Progress = Callable[[int, int | None], None]
-"""Called with the bytes so far and, where the server tells, the bytes in all."""
 
 
 class _NetworkError(Exception):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pathdex.errors import ConfigError, StorageError
+from pathdex.progress import Progress
 
 SHARED = 0.2
 """Share of the items that live on two paths."""
@@ -59,7 +60,7 @@ def generate(
     seed: int = 0,
     chunk: int = 1_000_000,
     overwrite: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Write planted interactions to a Parquet file: `user_id`, `item_id`, `timestamp`, exactly as many as asked.
 

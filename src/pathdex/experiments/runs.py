@@ -1,4 +1,4 @@
-"""A run: the folder in which a model is trained, and all that is needed to repeat, resume and evaluate it.
+"""A run: the folder in which a model is trained, with what is needed to repeat, resume and evaluate it.
 
 `pathdex.storage.run_folder` describes its files.
 """
@@ -18,13 +18,13 @@ from pathdex.data.splits import Split
 from pathdex.errors import RunError, StorageError
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.storage.checkpoint import load_checkpoint
-from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, LOG, REQUEST, SPLIT
+from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, LOG, REQUEST, SPLIT, find_bundle
 from pathdex.training.callbacks import Callback, JsonLines, TensorBoard, default_callbacks
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder and what was asked of it."""
+    """A run folder and its request."""
 
     path: Path
     request: dict[str, Any]
@@ -47,26 +47,26 @@ class Run:
 
     @classmethod
     def create(cls, path: str | Path, split: Split, config: Config, options: RunOptions, **source: Any) -> Run:
-        """Make the folder and store the split; an existing folder is an error. `source` is kept for the record."""
+        """Make the folder and store the split; an existing folder is an error. `source` is stored in the request."""
         path = cls.check_new(path)
         request = {"config": config.to_dict(), "options": vars(options), **source}
         try:
             path.mkdir(parents=True)
             save_split(path / SPLIT, split)
-            # Written last: a folder with a request is one whose split is whole.
+            # Written last, so a folder with a request has a complete split.
             (path / REQUEST).write_text(json.dumps(request, indent=2) + "\n")
         except OSError as error:
             shutil.rmtree(path, ignore_errors=True)
             raise StorageError(f"cannot write {path}: {error.strerror}; free space or choose another folder") from error
         except BaseException:
-            # A folder that can neither be resumed nor made anew would be in the way.
+            # A folder that can be neither resumed nor created again would be in the way.
             shutil.rmtree(path, ignore_errors=True)
             raise
         return cls(path, request)
 
     @staticmethod
     def check_new(path: str | Path) -> Path:
-        """The path, if nothing is there yet."""
+        """The path; raises `RunError` if it exists."""
         path = Path(path)
         if path.exists():
             raise RunError(f"{path} exists; continue it with --resume, or choose another folder")
@@ -81,7 +81,7 @@ class Run:
             return cls(path, json.loads((path / REQUEST).read_text()))
         except OSError as error:
             raise RunError(
-                f"{path} has no run.json: it is no run, or was stopped while the data was prepared; "
+                f"{path} has no run.json: it is not a run, or was interrupted before training; "
                 "remove it and train again"
             ) from error
         except ValueError as error:
@@ -92,9 +92,7 @@ class Run:
 
     def model(self) -> DeepRetrieval:
         """The finished model."""
-        if not self.finished:
-            raise RunError(f"{self.path} is not finished; continue it with --resume")
-        return DeepRetrieval.load(self.bundle)
+        return DeepRetrieval.load(find_bundle(self.path))
 
     def train(
         self,
@@ -105,13 +103,13 @@ class Run:
     ) -> DeepRetrieval:
         """Train to the end, from the checkpoint if there is one, and save the bundle.
 
-        `callbacks` are called besides those that write the log; None: a progress bar on a terminal.
+        `callbacks` are called in addition to the log writer; None means `default_callbacks()`.
         """
         if self.finished:
             return self.model()
         resume = self.checkpoint.exists()
         if resume:
-            # A kill between checkpoint and log loses or cuts a line; the checkpoint holds all records.
+            # A kill between checkpoint and log can lose or truncate a line; the checkpoint holds all records.
             records = load_checkpoint(self.checkpoint)[0]["records"]
             self.log.write_text("".join(json.dumps(record) + "\n" for record in records))
         following: list[Callback] = [JsonLines(self.log)]
