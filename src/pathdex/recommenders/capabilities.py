@@ -54,6 +54,11 @@ class HasIndex(Recommender):
     def num_nodes(self) -> int:
         """K, the nodes of each layer."""
 
+    @property
+    @abstractmethod
+    def paths(self) -> NDArray[np.int64]:
+        """The path codes of all items: (item, J)."""
+
     @abstractmethod
     def health(self) -> IndexHealth:
         """How well items are spread over the paths."""

@@ -125,6 +125,10 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         return alone
 
     @property
+    def paths(self) -> NDArray[np.int64]:
+        return self.model_state.paths
+
+    @property
     def postings(self) -> Postings:
         """Path -> items."""
         return self.model_state.postings

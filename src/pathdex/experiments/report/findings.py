@@ -91,8 +91,8 @@ def _claim(claim: str, rows: Sequence[Row], observed: Sequence[bool], worse: Seq
     tested = [rows[number] for number in worse]
     p_values = ", ".join(f"p = {row['p_holm']:.4f}" for row in tested if not row["base"])
     return (
-        f"**{claim}**: {_tested(tested, observed[0])} with the beam B ({p_values or 'not tested'}); with equal candidates, "
-        f"not tested, {_untested(_both(rows)[1], observed[1])}."
+        f"**{claim}**: {_tested(tested, observed[0])} with the beam B ({p_values or 'not tested'}); with equal "
+        f"candidates, not tested, {_untested(_both(rows)[1], observed[1])}."
     )
 
 

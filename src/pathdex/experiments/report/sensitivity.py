@@ -28,8 +28,8 @@ def sensitivity_parts(results: Results) -> list[Part]:
     return [
         Text(
             "One hyper-parameter changes at a time, with alpha fixed, as in the paper's Section 4. The models share "
-            "one trained encoder and use no neighbours, so they differ only in the index. A changed index also changes how "
-            f"many items a beam finds, so each is evaluated with the beam B = {beam} and with {10 * n:,} candidates. "
+            "one trained encoder and use no neighbours, so they differ only in the index. A changed index also changes "
+            f"how many items a beam finds, so each is evaluated with B = {beam} and with {10 * n:,} candidates. "
             f"Test users of seed {results['seeds'][0]}, seen items removed. Bold: the base value that the others are "
             "tested against."
         ),
