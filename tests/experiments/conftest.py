@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+
 import pytest
 
 from pathdex.data import generate
 from pathdex.experiments.report_request import ReproduceOptions, make_report_request
 from pathdex.experiments.reproduce import Report, reproduce
-from pathdex.experiments.steps import Step, ReportProgress
+from pathdex.experiments.steps import ReportProgress, Step
 from tests.tiny import TINY
 
 

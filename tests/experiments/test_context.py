@@ -10,8 +10,8 @@ import pytest
 from pathdex.errors import DataError
 from pathdex.experiments.context import Context, checksum
 from pathdex.experiments.presets import Budget
-from pathdex.experiments.report_request import ReproduceOptions, ReportRequest, make_report_request
-from pathdex.experiments.steps import StepStore, ReportProgress
+from pathdex.experiments.report_request import ReportRequest, ReproduceOptions, make_report_request
+from pathdex.experiments.steps import ReportProgress, StepStore
 from pathdex.recommenders.brute_force import BruteForce
 
 

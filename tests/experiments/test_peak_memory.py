@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pathdex.experiments.peak_memory import reset_peak, peak_memory
+from pathdex.experiments.peak_memory import peak_memory, reset_peak
 
 SIZE = 64 * 2**20
 

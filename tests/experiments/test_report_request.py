@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pathdex.errors import ConfigError, QueryError, RunError
-from pathdex.experiments.report_request import ReproduceOptions, make_report_request, check_same, command_line
+from pathdex.experiments.report_request import ReproduceOptions, check_same, command_line, make_report_request
 
 EVENTS = ReproduceOptions(Path("events.parquet"), methods=["item-cf", "deep-retrieval", "brute-force"])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pathdex.errors import ConfigError, RunError
-from pathdex.experiments.run_request import TrainOptions, RunRequest, make_run_request, check_resume
+from pathdex.experiments.run_request import RunRequest, TrainOptions, check_resume, make_run_request
 
 
 @pytest.fixture
