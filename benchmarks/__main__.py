@@ -16,7 +16,7 @@ TRAINING = {
     "scale": "benchmarks.scale",
 }
 SERVING = {"query": "benchmarks.query", "ann": "benchmarks.ann", "http": "benchmarks.http"}
-NAMES = {**TRAINING, **SERVING}
+NAMES = {**TRAINING, **SERVING, "versions": "benchmarks.versions"}
 GROUPS = {"serving": SERVING}
 
 

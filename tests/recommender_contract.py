@@ -9,6 +9,7 @@ should be shown the other six.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ import pathdex
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Id, Vocabulary
-from pathdex.errors import BundleError, NotFittedError, QueryError, StorageError
+from pathdex.errors import BundleError, ConfigError, NotFittedError, QueryError, RunError, StorageError
 from pathdex.recommenders.base import Recommender, ScoredItem
 from pathdex.retrieval.filters import Filters
 from pathdex.storage.bundle import Bundle, write_bundle
+from pathdex.training.callbacks import Callback, StepProgress
+from tests.recommenders.fakes import RecordedTraining
 
 GROUPS, GROUP_SIZE, USERS = 4, 8, 160
 NUM_ITEMS = GROUPS * GROUP_SIZE
@@ -153,6 +156,39 @@ class RecommenderContract(QueryContract):
         unfitted = self.make()
         assert unfitted.fit(grouped_data(TEXT_IDS)) is unfitted
 
+    def test_params_make_an_equal_estimator(self, model: Recommender) -> None:
+        params = json.loads(json.dumps(self.make().get_params()))
+        again = type(model).from_params(params, seed=self.make().options.seed, threads=1)
+        assert again.get_params() == self.make().get_params()
+        assert same_answers(again.fit(grouped_data(TEXT_IDS)).recommend(HISTORIES, 20), model.recommend(HISTORIES, 20))
+
+    def test_a_saved_model_keeps_its_params(self, model: Recommender, tmp_path: Path) -> None:
+        opened = type(model).load(model.save(tmp_path / "bundle"))
+        assert opened.get_params() == model.get_params() or model.name == "brute-force"
+
+    def test_an_unknown_parameter_is_refused(self, model: Recommender) -> None:
+        with pytest.raises(ConfigError, match="no_such_parameter"):
+            type(model).from_params({"no_such_parameter": 1}).fit(grouped_data(TEXT_IDS))
+
+    def test_an_unknown_query_option_is_refused(self, model: Recommender) -> None:
+        with pytest.raises(QueryError, match=rf"no_such_option=3: {model.name} takes no such option") as caught:
+            model.recommend([TEXT_IDS[0]], no_such_option=3)
+        assert (caught.value.argument, caught.value.value) == ("no_such_option", 3)
+
+    def test_callbacks_see_the_training_begin_and_end(self) -> None:
+        seen = RecordedTraining()
+        model = self.make().fit(grouped_data(TEXT_IDS), callbacks=[seen])
+        assert seen.calls == ["begin", "end"]
+        assert seen.records == model.records
+        assert all({"phase", "number", "seconds"} <= record.keys() for record in seen.records)
+
+    def test_threads_and_warmup_change_no_answer(self, model: Recommender, tmp_path: Path) -> None:
+        opened = type(model).load(model.save(tmp_path / "bundle"))
+        assert opened.warmup() is opened
+        for threads in (2, 1, None):
+            opened.set_threads(threads)
+            assert same_answers(opened.recommend(HISTORIES, 20), model.recommend(HISTORIES, 20))
+
     def test_nothing_that_is_passed_in_is_changed(self) -> None:
         data = grouped_data(TEXT_IDS)
         model = self.make().fit(data)
@@ -215,3 +251,50 @@ class RecommenderContract(QueryContract):
         path = write_bundle(tmp_path / "bundle", Bundle("another", {}))
         with pytest.raises(BundleError, match=r"holds a 'another' model, not .*; open it with pathdex.load"):
             type(self.make()).load(path)
+
+
+class StopAfter(Callback):
+    """Interrupts a training after a number of steps."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def on_step_end(self, progress: StepProgress) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+class ResumeContract:
+    """Inherit beside `RecommenderContract` if `fit` takes `checkpoint` and `resume`."""
+
+    @pytest.mark.parametrize("share", [0.1, 0.35, 0.6, 0.95])
+    def test_an_interrupted_training_resumes_to_the_same_model(
+        self, share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("pathdex.training.checkpointing.CHECKPOINT_SECONDS", 0.0)  # a checkpoint after every step
+        data, checkpoint, seen = grouped_data(TEXT_IDS), tmp_path / "checkpoint", RecordedTraining()
+        make: Any = self.make  # type: ignore[attr-defined]
+        whole = make().fit(data, callbacks=[seen])
+        with pytest.raises(KeyboardInterrupt):
+            make().fit(data, callbacks=[StopAfter(max(1, int(share * len(seen.steps))))], checkpoint=checkpoint)
+        resumed = make().fit(data, callbacks=(), checkpoint=checkpoint, resume=True)
+        first, second = whole.to_bundle(), resumed.to_bundle()
+        assert {**first.arrays, **first.weights}.keys() == {**second.arrays, **second.weights}.keys()
+        for arrays, others in ((first.arrays, second.arrays), (first.weights, second.weights)):
+            for name, array in arrays.items():
+                np.testing.assert_array_equal(array, others[name], err_msg=name)
+
+        def losses(model: Recommender) -> list[dict[str, Any]]:
+            return [
+                {name: one for name, one in record.items() if not name.endswith("seconds")} for record in model.records
+            ]
+
+        assert losses(resumed) == losses(whole)
+
+    def test_a_checkpoint_of_another_training_is_refused(self, tmp_path: Path) -> None:
+        make: Any = self.make  # type: ignore[attr-defined]
+        make().fit(grouped_data(TEXT_IDS), callbacks=(), checkpoint=tmp_path / "checkpoint")
+        fewer = grouped_data(TEXT_IDS).take(np.arange(USERS - 1))
+        with pytest.raises(RunError, match="was written with another data; resume with the same ones"):
+            make().fit(fewer, callbacks=(), checkpoint=tmp_path / "checkpoint", resume=True)

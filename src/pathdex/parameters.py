@@ -40,7 +40,8 @@ def check_fields(config: Any, cross_checks: Callable[[], Sequence[Problem | str]
 
 
 def _broken_rule(spec: dataclasses.Field[Any], value: Any) -> Problem | None:
-    rules, kind = spec.metadata, str(spec.type)
+    # The type is text under `from __future__ import annotations`, a class or a union otherwise.
+    rules, kind = spec.metadata, spec.type.__name__ if isinstance(spec.type, type) else str(spec.type)
 
     def problem(rule: str, remedy: str | None = None) -> Problem:
         return Problem(rule, spec.name, value, remedy)

@@ -2,14 +2,15 @@ import numpy as np
 import pytest
 import torch
 
-from pathdex.config import Config
+from pathdex.config import Config, EncoderConfig
 from pathdex.data.ragged import Ragged
 from pathdex.model.network import Network, pad_histories
 
 
 def make(**parameters: object) -> Network:
     torch.manual_seed(0)
-    return Network(Config(num_nodes=3, embedding_dim=8, history_length=4).replace(**parameters), 10)
+    config = Config(num_nodes=3, embedding_dim=8, history_length=4).replace(**parameters)
+    return Network(config, 10, config)
 
 
 def test_a_short_history_begins_with_the_start_and_a_long_one_does_not() -> None:
@@ -39,3 +40,15 @@ def test_weights_go_out_and_come_back() -> None:
     second.restore(first.export())
     histories = Ragged.from_rows([[1, 2]])
     torch.testing.assert_close(first.user_vectors(histories), second.user_vectors(histories))
+
+
+def test_without_an_index_there_is_no_structure_model_and_the_rest_is_the_same() -> None:
+    whole = make()
+    torch.manual_seed(0)
+    vectors_only = Network(EncoderConfig(embedding_dim=8, history_length=4), 10)
+    assert whole.has_structure
+    assert not vectors_only.has_structure
+    shared = {name: value for name, value in whole.export().items() if not name.startswith("structure.")}
+    assert vectors_only.export().keys() == shared.keys()
+    for name, value in vectors_only.export().items():
+        np.testing.assert_array_equal(value, shared[name], err_msg=name)

@@ -21,7 +21,7 @@ from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.item_cf import ItemCF
 from pathdex.retrieval.filters import Filters
 from tests.random_model import random_model
-from tests.recommender_contract import RecommenderContract
+from tests.recommender_contract import RecommenderContract, ResumeContract
 from tests.tiny import TINY
 
 SETTINGS: dict[str, Any] = {
@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-class TestContract(RecommenderContract):
+class TestContract(RecommenderContract, ResumeContract):
     def make(self) -> DeepRetrieval:
         return DeepRetrieval(**SETTINGS, threads=1)
 

@@ -13,12 +13,12 @@ from pathdex.errors import BundleError, ConfigError, MissingExtraError, QueryErr
 from pathdex.recommenders.ffm_hnsw import FFMHNSW, FieldEncoder
 from pathdex.retrieval.filters import Filters
 from pathdex.storage.bundle import Bundle, read_bundle, write_bundle
-from tests.recommender_contract import TEXT_IDS, RecommenderContract, grouped_data
+from tests.recommender_contract import TEXT_IDS, RecommenderContract, ResumeContract, grouped_data
 
 TINY: dict[str, Any] = {"epochs": 4, "factors": 4, "batch_size": 64, "learning_rate": 0.05, "threads": 1}
 
 
-class TestContract(RecommenderContract):
+class TestContract(RecommenderContract, ResumeContract):
     def make(self) -> FFMHNSW:
         return FFMHNSW(**TINY)
 

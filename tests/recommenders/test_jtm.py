@@ -1,10 +1,10 @@
 """JTM: the contract."""
 
 from pathdex.recommenders.jtm import JTM
-from tests.recommender_contract import RecommenderContract
+from tests.recommender_contract import RecommenderContract, ResumeContract
 from tests.recommenders.tree.tiny import TINY
 
 
-class TestContract(RecommenderContract):
+class TestContract(RecommenderContract, ResumeContract):
     def make(self) -> JTM:
         return JTM(**TINY)

@@ -8,7 +8,7 @@ import pytest
 from pathdex.data.ragged import Ragged
 from pathdex.errors import ConfigError, QueryError
 from pathdex.recommenders.youtube_dnn import YouTubeDNN
-from tests.recommender_contract import TEXT_IDS, RecommenderContract, grouped_data
+from tests.recommender_contract import TEXT_IDS, RecommenderContract, ResumeContract, grouped_data
 
 TINY: dict[str, Any] = {
     "epochs": 3,
@@ -20,7 +20,7 @@ TINY: dict[str, Any] = {
 }
 
 
-class TestContract(RecommenderContract):
+class TestContract(RecommenderContract, ResumeContract):
     def make(self) -> YouTubeDNN:
         return YouTubeDNN(**TINY)
 

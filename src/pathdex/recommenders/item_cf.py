@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,7 @@ from pathdex.recommenders.base import EstimatorState, Recommender
 from pathdex.recommenders.popularity import popularity_order
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, join_rankings, row_blocks, top_n_of
-
-if TYPE_CHECKING:
-    from pathdex.training.callbacks import Callback
+from pathdex.training.callbacks import Callback, following
 
 WEIGHTS = ("binary", "count")
 QUERY_BLOCK = 512
@@ -49,9 +47,10 @@ class ItemCF(Recommender):
         self._order: NDArray[np.int64] | None = None
 
     def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
-        self._items = data.items
-        self._order = popularity_order(data.item_counts())
-        self._adopt(nearest_items(self._matrix(data.sequences), self.neighbours, shrinkage=self.shrinkage))
+        with following(callbacks):
+            self._items = data.items
+            self._order = popularity_order(data.item_counts())
+            self._adopt(nearest_items(self._matrix(data.sequences), self.neighbours, shrinkage=self.shrinkage))
         return self
 
     def get_params(self) -> dict[str, Any]:

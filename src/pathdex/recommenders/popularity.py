@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,7 @@ from pathdex.errors import NotFittedError
 from pathdex.recommenders.base import EstimatorState, Recommender
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking
-
-if TYPE_CHECKING:
-    from pathdex.training.callbacks import Callback
+from pathdex.training.callbacks import Callback, following
 
 
 def popularity_order(item_counts: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -35,8 +33,9 @@ class Popularity(Recommender):
         self._order: NDArray[np.int64] | None = None
 
     def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
-        self._items = data.items
-        self._learn(data.item_counts())
+        with following(callbacks):
+            self._items = data.items
+            self._learn(data.item_counts())
         return self
 
     def get_params(self) -> dict[str, Any]:

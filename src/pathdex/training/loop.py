@@ -50,7 +50,7 @@ class Phase(ABC):
 
     @abstractmethod
     def state_dict(self) -> TrainingState:
-        """All that later steps depend on."""
+        """All that later steps depend on. Arrays may share memory with the model."""
 
     @abstractmethod
     def load_state_dict(self, state: TrainingState) -> None: ...

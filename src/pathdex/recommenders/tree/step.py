@@ -12,7 +12,6 @@ from torch import Tensor
 
 from pathdex.model.lazy_adam import LazyAdam
 from pathdex.recommenders.tree.network import TreeNetwork
-from pathdex.recommenders.tree.row_step import step_rows
 from pathdex.training.windows import Batch
 
 
@@ -56,7 +55,7 @@ class NodeStep:
         self.network = network
         self.rates = settings.learning_rate, settings.node_learning_rate
         self.dense = torch.optim.Adam(network.model.parameters(), settings.learning_rate)
-        self.rows = LazyAdam(network.rows, settings.node_learning_rate)
+        self.rows = LazyAdam(network.rows, settings.node_learning_rate, compiled=True)
 
     def __call__(self, batch: Batch, samples: Sequence[NodeSamples], rate: float = 1.0) -> float:
         """Take the step at `rate` times the learning rates. Returns the loss."""
@@ -86,7 +85,7 @@ class NodeStep:
         loss.backward()  # type: ignore[no-untyped-call]
         self.dense.param_groups[0]["lr"], self.rows.learning_rate = (rate * one for one in self.rates)
         rows, gradients = zip(*((table.rows, table.gradient) for table in tables.values()), strict=True)
-        step_rows(self.rows, torch.cat(rows), torch.cat(gradients))
+        self.rows.step(torch.cat(rows), torch.cat(gradients))
         self.dense.step()
         return float(loss.detach())
 

@@ -1,31 +1,16 @@
-"""`LazyAdam.step` as one compiled pass: a step on a large tree touches tens of thousands of rows."""
+"""Adam on some rows of a table, in one pass over memory."""
 
-# mypy: disallow-untyped-decorators=False
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from torch import Tensor
 
-from pathdex.kernels.arithmetic import Floats
-from pathdex.model.lazy_adam import LazyAdam
-
-
-def step_rows(adam: LazyAdam, rows: Tensor, gradient: Tensor) -> None:
-    """Update the given distinct rows by their gradient, as `adam.step` does."""
-    if adam.table.device.type != "cpu":
-        adam.step(rows, gradient)
-        return
-    beta1, beta2 = adam.betas
-    adam.steps += 1
-    scale = adam.learning_rate * (1 - beta2**adam.steps) ** 0.5 / (1 - beta1**adam.steps)
-    table, first, second = adam.table.numpy(), adam.first.numpy(), adam.second.numpy()
-    _update(table, first, second, gradient.contiguous().numpy(), rows.numpy(), beta1, beta2, scale)
+Floats = NDArray[np.float32]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _update(
+def update_rows(
     table: Floats,
     first: Floats,
     second: Floats,
@@ -35,6 +20,7 @@ def _update(
     beta2: float,
     scale: float,
 ) -> None:
+    """Update `table[rows]` and their moments by `gradient` (row, dim); `scale` is the bias-corrected learning rate."""
     keep_first, take_first = np.float32(beta1), np.float32(1 - beta1)
     keep_second, take_second = np.float32(beta2), np.float32(1 - beta2)
     rate, tiny = np.float32(scale), np.float32(1e-8)

@@ -1,0 +1,201 @@
+"""Two versions of Pathdex in one run, in turns: queries, the server, training.
+
+    python -m benchmarks versions --before ../pathdex-0.1/src
+    python -m benchmarks versions --before ../pathdex-0.1/src --parts query,http --repeats 15
+
+Each version runs in its own process with its own source tree, on one thread. Rounds alternate and give one ratio each,
+so other load on the machine affects both versions alike. A ratio above 1 means that this version is slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.load import RunningLoad
+from benchmarks.sets import SETS, data_folder
+from benchmarks.synthetic import save_synthetic
+
+HERE = Path(__file__).parent
+SIZES = {"items": 200_000, "num_nodes": 60, "path_size": 25.0}
+QUERY = {"history": 30, "queries": 200, "n": 50, "beam": 50}
+PARTS = ("query", "http", "train")
+CONNECTIONS, LOAD_SECONDS = 8, 2.0
+
+
+class Version:
+    """A worker process that runs one source tree."""
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+        self.process = subprocess.Popen(
+            # Not as a script: its folder would be searched first, and benchmarks/http.py hides the standard library's.
+            [sys.executable, "-c", (HERE / "version_worker.py").read_text()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment(source),
+        )
+
+    def __call__(self, command: str, **arguments: Any) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps({"command": command, **arguments}) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the worker of {self.source} ended; run benchmarks/version_worker.py by hand to see why")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def environment(source: Path) -> dict[str, str]:
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    return {**os.environ, **threads, "PYTHONPATH": str(source.resolve())}
+
+
+@contextmanager
+def versions(before: Path, after: Path) -> Iterator[tuple[Version, Version]]:
+    pair = Version(before), Version(after)
+    try:
+        yield pair
+    finally:
+        for one in pair:
+            one.close()
+
+
+def queries(before: Path, after: Path, bundle: Path, repeats: int) -> dict[str, list[float]]:
+    """Ratios of the time of single queries and of batches, one per round."""
+    ratios: dict[str, list[float]] = {"query": [], "batch of 200": []}
+    with versions(before, after) as pair:
+        for one in pair:
+            one("open", bundle=str(bundle), **QUERY)
+        for number in range(repeats):
+            for name, command in (("query", "query"), ("batch of 200", "batch")):
+                order = pair if number % 2 == 0 else pair[::-1]
+                seconds = {one: one(command)["seconds"] for one in order}
+                ratios[name].append(seconds[pair[1]] / seconds[pair[0]])
+    return ratios
+
+
+def requests(before: Path, after: Path, bundle: Path, repeats: int) -> dict[str, list[float]]:
+    """Ratios of the time per request of two servers with one worker each, under load from 8 connections."""
+    ratios = []
+    with tempfile.TemporaryDirectory(prefix="pathdex-versions-") as name:
+        folder = Path(name)
+        bodies = folder / "bodies.jsonl"
+        rows = np.random.default_rng(0).integers(0, SIZES["items"], (500, QUERY["history"])).tolist()
+        bodies.write_text("".join(json.dumps({"history": row, "n": QUERY["n"]}) + "\n" for row in rows))
+        with server(before, bundle) as first, server(after, bundle) as second:
+            for url in (first, second):
+                RunningLoad(f"{url}/v1/recommend", bodies, 1.0, CONNECTIONS).result()
+            for number in range(repeats):
+                order = (first, second) if number % 2 == 0 else (second, first)
+                seconds = {}
+                for url in order:
+                    load = RunningLoad(f"{url}/v1/recommend", bodies, LOAD_SECONDS, CONNECTIONS).result()
+                    if load.failures:
+                        raise SystemExit(f"{load.failures} requests failed: {load.failed}")
+                    seconds[url] = 1 / load.per_second
+                ratios.append(seconds[second] / seconds[first])
+    return {"request over HTTP": ratios}
+
+
+@contextmanager
+def server(source: Path, bundle: Path) -> Iterator[str]:
+    """`pathdex serve` of a source tree; yields its address."""
+    command = [sys.executable, "-c", "from pathdex.cli import main; main()", "serve", str(bundle), "--port", "0"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment(source)
+    )
+    try:
+        assert process.stdout is not None
+        found = re.search(r"http://[\d.:]+", process.stdout.readline())
+        if found is None:
+            raise SystemExit(f"the server of {source} did not start; run pathdex serve by hand to see why")
+        yield found[0]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def trainings(before: Path, after: Path, names: list[str]) -> list[list[str]]:
+    """Seconds and F of both versions on each data set, trained at the same time of day, one after the other."""
+    rows = []
+    with versions(before, after) as pair:
+        for name in names:
+            data = SETS[name]
+            arguments = {
+                "file": str((data_folder() / data.file).resolve()),
+                "reading": data.reading,
+                "held_out": data.held_out,
+                "n": data.n,
+                "candidates": 10 * data.n,
+            }
+            first, second = (one("train", **arguments) for one in pair)
+            same = all(first[key] == second[key] for key in ("deep-retrieval", "brute-force"))
+            rows.append(
+                [
+                    name,
+                    *(f"{100 * one['deep-retrieval']:.4f}" for one in (first, second)),
+                    *(f"{100 * one['brute-force']:.4f}" for one in (first, second)),
+                    "yes" if same else "no",
+                    f"{second['seconds'] / first['seconds']:.3f}",
+                ]
+            )
+    return rows
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks versions", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--before", type=Path, required=True, help="the source folder of the other version")
+    parser.add_argument("--after", type=Path, default=HERE.parent / "src", help="default: this version")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"comma-separated: {', '.join(PARTS)}")
+    parser.add_argument("--sets", default=",".join(SETS), help="data sets to train on")
+    parser.add_argument("--repeats", type=int, default=11, help="rounds of queries and of load")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    given = parser.parse_args(arguments)
+    console, report = Console(width=120), {}
+    parts = given.parts.split(",")
+    if {"query", "http"} & set(parts):
+        with tempfile.TemporaryDirectory(prefix="pathdex-versions-") as name:
+            bundle = Path(name) / "bundle"
+            save_synthetic(bundle, **SIZES)
+            ratios: dict[str, list[float]] = {}
+            if "query" in parts:
+                ratios |= queries(given.before, given.after, bundle, given.repeats)
+            if "http" in parts:
+                ratios |= requests(given.before, given.after, bundle, given.repeats)
+        table = Table("time of", "after / before, median", "range", title=f"{SIZES['items']:,} items, one thread")
+        for name, values in ratios.items():
+            table.add_row(name, f"{np.median(values):.3f}", f"{min(values):.3f} to {max(values):.3f}")
+        console.print(table)
+        report["ratios"] = ratios
+    if "train" in parts:
+        rows = trainings(given.before, given.after, given.sets.split(","))
+        head = ["set", "F before", "F after", "brute force before", "after", "equal", "seconds after / before"]
+        table = Table(*head, title="Training with the defaults, seed 0, one thread; F in %")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+        report["training"] = [dict(zip(head, row, strict=True)) for row in rows]
+    if given.out is not None:
+        given.out.write_text(json.dumps(report, indent=1) + "\n")

@@ -1,0 +1,39 @@
+"""The learned arrays go into a bundle and come back; times do not."""
+
+import dataclasses
+
+import numpy as np
+
+from pathdex.recommenders.model_state import ModelState
+from tests.random_model import random_model
+
+
+def test_arrays_come_back_and_postings_are_rebuilt() -> None:
+    state = random_model(neighbours=3).model_state
+    again = ModelState.from_state(state.state())
+    for name in ("rows", "paths", "counts", "log_shares"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(state, name))
+    assert again.config == state.config
+    np.testing.assert_array_equal(again.postings.items, state.postings.items)
+    assert again.neighbours is not None
+    for first, second in zip(again.neighbours, state.neighbours or (), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_a_model_without_neighbours_stores_none() -> None:
+    state = random_model().model_state
+    assert not [name for name in state.state().arrays if name.startswith("neighbours")]
+    assert ModelState.from_state(state.state()).neighbours is None
+
+
+def test_times_are_not_stored_so_that_equal_trainings_give_equal_bundles() -> None:
+    record = {"phase": "structure", "number": 1, "structure": 0.5, "seconds": 3.2, "m_step_seconds": 1.0}
+    state = dataclasses.replace(random_model().model_state, records=[record])
+    assert state.state().settings["records"] == [{"phase": "structure", "number": 1, "structure": 0.5}]
+
+
+def test_the_network_has_the_weights_of_the_state() -> None:
+    state = random_model().model_state
+    exported = state.network().export()
+    for name, value in state.all_weights().items():
+        np.testing.assert_array_equal(exported[name], value, err_msg=name)

@@ -1,0 +1,30 @@
+import numba
+import torch
+
+from pathdex.training.determinism import deterministic, set_threads
+
+
+def test_deterministic_algorithms_are_on_inside_and_as_before_outside() -> None:
+    assert not torch.are_deterministic_algorithms_enabled()
+    with deterministic(torch.device("cpu")):
+        assert torch.are_deterministic_algorithms_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_a_failure_inside_restores_what_was_before() -> None:
+    try:
+        with deterministic(torch.device("cpu")):
+            raise ValueError
+    except ValueError:
+        pass
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_threads_are_those_of_torch_and_of_compiled_code() -> None:
+    before = torch.get_num_threads(), numba.get_num_threads()
+    set_threads(1)
+    assert (torch.get_num_threads(), numba.get_num_threads()) == (1, 1)
+    set_threads(None)
+    assert (torch.get_num_threads(), numba.get_num_threads()) == (1, 1)
+    torch.set_num_threads(before[0])
+    numba.set_num_threads(before[1])
