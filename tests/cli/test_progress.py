@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pathdex.cli import progress as progress_module
-from pathdex.cli.progress import TrainingLog, count, show_progress, training_callbacks
+from pathdex.cli.progress import TrainingLog, show_progress, training_callbacks
 from pathdex.training.callbacks import StepProgress
 
 STEP = StepProgress("encoder", 1, 2, 30, 1000, {"softmax": 1.5})
@@ -42,7 +42,3 @@ def test_training_writes_a_line_per_epoch_and_lines_within(capsys: pytest.Captur
 def test_on_a_terminal_training_shows_its_default_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "interactive", lambda: True)
     assert training_callbacks() is None
-
-
-def test_counts() -> None:
-    assert (count(1000, 2000), count(1000, None)) == ("1,000 of 2,000", "1,000")

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as RichProgress
 
 from pathdex.cli.console import err
-from pathdex.progress import Progress
+from pathdex.progress import Progress, count_text
 from pathdex.training.callbacks import Callback, StepProgress, describe_record, format_figures, interactive
 
 LINE_SECONDS = 10.0
@@ -50,14 +50,9 @@ def show_progress(title: str) -> Iterator[Progress]:
 def _progress_lines(log: Log, title: str) -> Progress:
     def progress(done: int, total: int | None) -> None:
         if log.due:
-            log.print(f"{title}: {count(done, total)}")
+            log.print(f"{title}: {count_text(done, total)}")
 
     return progress
-
-
-def count(done: int, total: int | None) -> str:
-    """`10 of 1,000`."""
-    return f"{done:,}" if total is None else f"{done:,} of {total:,}"
 
 
 class TrainingLog(Callback):
@@ -68,7 +63,9 @@ class TrainingLog(Callback):
 
     def on_step_end(self, progress: StepProgress) -> None:
         if self.log.due:
-            where = f"{progress.phase} {progress.epoch}/{progress.epochs}  step {count(progress.step, progress.steps)}"
+            where = (
+                f"{progress.phase} {progress.epoch}/{progress.epochs}  step {count_text(progress.step, progress.steps)}"
+            )
             self.log.print(f"{where}  {format_figures(progress.losses)}")
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:

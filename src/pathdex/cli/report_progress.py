@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from pathdex.cli.progress import Log, count
+from pathdex.cli.progress import Log
 from pathdex.experiments.steps import ReportProgress, Step
+from pathdex.progress import count_text
 
 
 @contextmanager
@@ -40,7 +41,7 @@ class ReportLog(ReportProgress):
 
     def on_step_progress(self, part: str, done: int, total: int | None) -> None:
         if self.log.due:
-            self.log.print(f"  {part}: {count(done, total)}")
+            self.log.print(f"  {part}: {count_text(done, total)}")
 
     def on_step_end(self, step: Step, seconds: float) -> None:
         self.done += 1
