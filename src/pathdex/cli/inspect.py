@@ -59,7 +59,7 @@ def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[
         "paths in use": f"{health.used_paths:,} of K^D = {health.num_nodes}^{health.depth}",
         "items per path": f"mean {health.mean_size:.1f}, median {health.median_size:g}, p99 {health.p99_size:g}",
         "path of an average item": f"{health.item_mean_size:.1f} items",
-        "largest path": f"{health.top_size:,} items",
+        "fullest path": f"{health.top_size:,} items",
         "distinct paths per item": f"{health.distinct_paths:.2f}",
         "unreachable items": f"{health.unreachable_items:,}",
     }
@@ -90,6 +90,6 @@ def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[
             ]
             for number, step in enumerate(steps, start=1)
         ]
-        columns = ["M-step", "objective", "paths in use", "average item's path", "largest path", "paths kept"]
+        columns = ["M-step", "objective", "paths in use", "average item's path", "fullest path", "paths kept"]
         parts.append(TextTable("M-steps", columns, rows))
     return parts

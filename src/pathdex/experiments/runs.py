@@ -47,19 +47,19 @@ class Run:
 
     @classmethod
     def create(cls, path: str | Path, split: Split, config: Config, options: RunOptions, **source: Any) -> Run:
-        """Make the folder and store the split; an existing folder is an error. `source` is stored in the request."""
+        """Make the folder and store the split; an existing folder is an error. `source` is kept for the record."""
         path = cls.check_new(path)
         request = {"config": config.to_dict(), "options": vars(options), **source}
         try:
             path.mkdir(parents=True)
             save_split(path / SPLIT, split)
-            # Written last, so a folder with a request has a complete split.
+            # Written last: a folder with a request is one whose split is whole.
             (path / REQUEST).write_text(json.dumps(request, indent=2) + "\n")
         except OSError as error:
             shutil.rmtree(path, ignore_errors=True)
             raise StorageError(f"cannot write {path}: {error.strerror}; free space or choose another folder") from error
         except BaseException:
-            # A folder that can be neither resumed nor created again would be in the way.
+            # A folder that can neither be resumed nor made anew would be in the way.
             shutil.rmtree(path, ignore_errors=True)
             raise
         return cls(path, request)

@@ -108,11 +108,11 @@ def sensitivity_figure(sensitivity: Mapping[str, Sequence[Row]], n: int) -> str:
 
 
 def path_size_figure(rows: Sequence[Row]) -> str:
-    """Items on the largest path and on the path of an average item, against alpha."""
+    """Items on the fullest path and on the path of an average item, against alpha."""
     figure = _figure(3.2, width=6.0)
     axes = figure.subplots()
     alphas = [row["penalty"] for row in rows]
-    axes.plot(alphas, [row["top_size"] for row in rows], "o-", color="#0072b2", label="largest path")
+    axes.plot(alphas, [row["top_size"] for row in rows], "o-", color="#0072b2", label="fullest path")
     axes.plot(alphas, [row["item_mean_size"] for row in rows], "s--", color="#7f7f7f", label="path of an average item")
     axes.set(xscale="log", yscale="log", xlabel="alpha", ylabel="items on a path")
     _plain_log(axes.yaxis)
@@ -178,7 +178,7 @@ def loss_figure(losses: Sequence[Row], n: int) -> str:
 _HEALTH = {
     "used_paths": "paths in use",
     "item_mean_size": "items on the path of an average item",
-    "top_size": "items on the largest path",
+    "top_size": "items on the fullest path",
     "entropy_share": "entropy of the least even layer",
     "dead_nodes": "dead nodes",
     "overlap": "paths kept from the previous M-step",

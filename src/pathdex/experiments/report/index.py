@@ -67,5 +67,5 @@ def _health(trainings: list[Row]) -> TextTable:
                 ", ".join(map(str, health["dead_nodes"])),
             ]
         )
-    head = ["seed", "paths in use", "average item's path", "median path", "largest path"]
+    head = ["seed", "paths in use", "average item's path", "median path", "fullest path"]
     return TextTable("The final index: items per path, and nodes", [*head, "entropy by layer", "dead nodes"], cells)

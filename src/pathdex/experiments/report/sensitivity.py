@@ -61,7 +61,7 @@ def _table(parameter: str, rows: Sequence[Row], n: int) -> TextTable:
             cells[-1] += [percent(row["at_budget"]["f_measure"]), *sizes]
     head = [letter, f"P@{n}", f"R@{n}", f"F@{n}", "candidates", "difference in F", "p (Holm)"]
     if with_index:
-        head += [f"F, {10 * n:,} candidates", "paths in use", "average item's path", "largest path"]
+        head += [f"F, {10 * n:,} candidates", "paths in use", "average item's path", "fullest path"]
     bold = [number for number, row in enumerate(rows) if row["base"]]
     return TextTable(f"{title}, in %", head, cells, bold=bold)
 
