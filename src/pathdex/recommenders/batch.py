@@ -55,7 +55,7 @@ def recommend_file(
     """Write the best `n` items of every user in `data` to a Parquet, CSV or JSON lines file, all of it or nothing.
 
     Columns: `user`, `rank` (from 1), `item`, `score`. `options` are those of the model's `rank`. Users whose items are
-    all unknown to the model are left out and counted. `progress(done, total)` counts answered users.
+    all unknown to the model are left out and counted. `progress(done, total)` hears of answered users.
     """
     target = Path(target)
     writer = check_target(target, overwrite=overwrite)
