@@ -12,7 +12,7 @@ from tests.cli.conftest import SETTINGS, Pathdex, files_under
 
 
 def test_it_trains_evaluates_and_recommends(pathdex: Pathdex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "SETTINGS", SETTINGS)
+    monkeypatch.setattr(demo, "PARAMETERS", SETTINGS)
     folder = tmp_path / "demo"
     outcome = pathdex("demo", "--users", 200, "--items", 400, "--seed", 1, "--out", folder)
     text = outcome.stdout
@@ -35,7 +35,7 @@ def test_it_trains_evaluates_and_recommends(pathdex: Pathdex, tmp_path: Path, mo
 
 
 def test_the_settings_are_a_valid_configuration() -> None:
-    package.DeepRetrieval(**demo.SETTINGS)
+    package.DeepRetrieval(**demo.PARAMETERS)
 
 
 def test_an_existing_folder_is_refused_first(pathdex: Pathdex, tmp_path: Path) -> None:

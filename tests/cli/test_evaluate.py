@@ -34,8 +34,8 @@ def test_the_json_has_every_method_with_each_set_of_options(pathdex: Pathdex, ru
     assert all(set(row) >= KEYS for row in content["results"])
     found = [(row["method"], row["beam"], row["candidate_budget"], row["filter_seen"]) for row in content["results"]]
     assert found == [
-        (method, beam, budget, seen)
-        for method, beam, budget in [
+        (method, beam, candidates, seen)
+        for method, beam, candidates in [
             ("deep-retrieval", 1, None),
             ("deep-retrieval", 4, None),
             ("deep-retrieval", None, 5),

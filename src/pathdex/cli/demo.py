@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathdex.data.splits import Split
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
-SETTINGS: dict[str, Any] = {
+PARAMETERS: dict[str, Any] = {
     "num_nodes": 16,
     "embedding_dim": 32,
     "structure_hidden": 64,
@@ -73,7 +73,7 @@ def demo(
     console.print(f"{data!r}; items such as {_example(catalogue)}\n")
     split = split_users(data, test_users=max(1, users // HELD_OUT), seed=seed)
     err().print("training the encoder, then the paths by EM")
-    model = DeepRetrieval(seed=seed, **SETTINGS)
+    model = DeepRetrieval(seed=seed, **PARAMETERS)
     model.fit(split.train, callbacks=training_callbacks())
     _evaluate(model, split)
     for part in health_tables(model.health(), m_step_records(model.records)):

@@ -36,7 +36,7 @@ class Loss:
 
     beam: int | None
     candidates: int | None
-    """The candidates asked for."""
+    """The limit on candidates."""
     filter_seen: bool
     mean_candidates: float
     """The candidates found, mean per user."""
