@@ -40,7 +40,7 @@ def test_the_long_tail() -> None:
         {"against": "c", "p_holm": 0.9, "difference": 0.1},
     ]
     assert tail_findings({"popularity": {"tail_tests": tests}}) == [
-        "`deep-retrieval` recommends more long-tail items than `a`; fewer than `b`; about as many as `c`."
+        "`deep-retrieval` recommends more long-tail items than `a`; fewer than `b`; not significantly more or fewer than `c`."
     ]
     assert tail_findings({"popularity": {"tail_tests": []}}) == []
 

@@ -47,7 +47,9 @@ def tail_findings(results: Results) -> list[str]:
     groups = {
         "more long-tail items than": [row["against"] for row in tests if verdict(row) == "better"],
         "fewer than": [row["against"] for row in tests if verdict(row) == "worse"],
-        "about as many as": [row["against"] for row in tests if verdict(row) == "no significant difference"],
+        "not significantly more or fewer than": [
+            row["against"] for row in tests if verdict(row) == "no significant difference"
+        ],
     }
     parts = [f"{words} {', '.join(f'`{name}`' for name in names)}" for words, names in groups.items() if names]
     return [f"`{DeepRetrieval.name}` recommends {'; '.join(parts)}."] if parts else []
