@@ -40,7 +40,8 @@ def test_the_long_tail() -> None:
         {"against": "c", "p_holm": 0.9, "difference": 0.1},
     ]
     assert tail_findings({"popularity": {"tail_tests": tests}}) == [
-        "`deep-retrieval` recommends more long-tail items than `a`; fewer than `b`; not significantly more or fewer than `c`."
+        "`deep-retrieval` recommends more long-tail items than `a`; fewer than `b`; not significantly more or fewer "
+        "than `c`."
     ]
     assert tail_findings({"popularity": {"tail_tests": []}}) == []
 
@@ -100,9 +101,9 @@ def test_claims_that_do_not_hold() -> None:
 def test_without_a_small_p_a_claim_is_undecided() -> None:
     found = sensitivity_findings(study([0.1, 0.2], [0.1, 0.2], [0.3, 0.2, 0.1], [0.3, 0.2], p=0.5))
     assert [verdicts(found)[number] for number in (0, 2, 3)] == [
-        "undecided, the values agree",
-        "undecided, the values disagree",
-        "undecided, the values disagree",
+        "undecided, though the values support it",
+        "undecided, and the values contradict it",
+        "undecided, and the values contradict it",
     ]
 
 

@@ -107,13 +107,13 @@ def _tested(rows: Sequence[Row], observed: bool) -> str:
         return "holds" if observed else "does not hold"
     if "worse" in verdicts:
         return "holds on one side"
-    return f"undecided, the values {'agree' if observed else 'disagree'}"
+    return "undecided, though the values support it" if observed else "undecided, and the values contradict it"
 
 
 def _untested(values: Sequence[float], observed: bool) -> str:
     if max(values) - min(values) <= EVEN * max(values):
         return "all values are within 1% of the best"
-    return f"the values {'agree' if observed else 'disagree'}"
+    return f"the values {'support' if observed else 'contradict'} it"
 
 
 def _lowest_first(values: Sequence[float]) -> bool:
