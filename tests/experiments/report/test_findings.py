@@ -78,17 +78,19 @@ def study(
 
 def verdicts(found: list[str]) -> list[str]:
     """The verdicts with the beam B."""
-    return [re.split(r" with the beam B|;|\.", one.split("**: ")[1])[0] for one in found]
+    return [re.split(r" \(p = |;|\.", one.split("it ", 1)[1])[0] for one in found]
 
 
 def test_claims_that_hold() -> None:
     found = sensitivity_findings(study([0.1, 0.2, 0.2], [0.1, 0.3, 0.29], [0.1, 0.3, 0.2], [0.1, 0.2, 0.2]))
     assert verdicts(found) == ["holds"] * 4
     assert found[0] == (
-        "**J = 1 is worst**: holds with the beam B (p = 0.0100); with equal candidates, not tested, all values are "
+        "**J = 1 is worst**: with the beam B it holds (p = 0.0100); with equal candidates, not tested, all values are "
         "within 1% of the best."
     )
-    assert found[3].startswith("**Depth 2 is below depth 3 with the same K = 9**: holds with the beam B (p = 0.0100);")
+    assert found[3].startswith(
+        "**Depth 2 is below depth 3 with the same K = 9**: with the beam B it holds (p = 0.0100);"
+    )
 
 
 def test_claims_that_do_not_hold() -> None:
@@ -101,9 +103,9 @@ def test_claims_that_do_not_hold() -> None:
 def test_without_a_small_p_a_claim_is_undecided() -> None:
     found = sensitivity_findings(study([0.1, 0.2], [0.1, 0.2], [0.3, 0.2, 0.1], [0.3, 0.2], p=0.5))
     assert [verdicts(found)[number] for number in (0, 2, 3)] == [
-        "undecided, though the values support it",
-        "undecided, and the values contradict it",
-        "undecided, and the values contradict it",
+        "is undecided, though the values support it",
+        "is undecided, and the values contradict it",
+        "is undecided, and the values contradict it",
     ]
 
 
@@ -119,7 +121,7 @@ def test_a_significantly_worse_wider_beam_breaks_the_claim() -> None:
     results = study([0.1, 0.2], [0.1, 0.4, 0.3], [0.1, 0.3, 0.2], [0.1, 0.2])
     results["sensitivity"]["beam_size"][2]["p_fall"] = 0.01
     assert sensitivity_findings(results)[1] == (
-        "**A larger B is at least as good**: does not hold; significantly below the best: B = 3."
+        "**A larger B is at least as good**: it does not hold; significantly below the best: B = 3."
     )
 
 

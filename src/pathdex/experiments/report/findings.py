@@ -93,7 +93,7 @@ def _claim(claim: str, rows: Sequence[Row], observed: Sequence[bool], worse: Seq
     tested = [rows[number] for number in worse]
     p_values = ", ".join(f"p = {row['p_holm']:.4f}" for row in tested if not row["base"])
     return (
-        f"**{claim}**: {_tested(tested, observed[0])} with the beam B ({p_values or 'not tested'}); with equal "
+        f"**{claim}**: with the beam B it {_tested(tested, observed[0])} ({p_values or 'not tested'}); with equal "
         f"candidates, not tested, {_untested(_both(rows)[1], observed[1])}."
     )
 
@@ -107,7 +107,7 @@ def _tested(rows: Sequence[Row], observed: bool) -> str:
         return "holds" if observed else "does not hold"
     if "worse" in verdicts:
         return "holds on one side"
-    return "undecided, though the values support it" if observed else "undecided, and the values contradict it"
+    return "is undecided, though the values support it" if observed else "is undecided, and the values contradict it"
 
 
 def _untested(values: Sequence[float], observed: bool) -> str:
@@ -129,7 +129,7 @@ def _beam_claim(rows: Sequence[Row]) -> str:
     falls = [str(row["beam"]) for row in rows if row.get("p_fall", 1.0) < LEVEL]
     below = f"; significantly below the best: B = {', '.join(falls)}" if falls else ""
     holds = "holds" if rows[-1]["f_measure"] > rows[0]["f_measure"] and not falls else "does not hold"
-    return f"**A larger B is at least as good**: {holds}{below}."
+    return f"**A larger B is at least as good**: it {holds}{below}."
 
 
 def _depth_claims(rows: Sequence[Row]) -> list[str]:
