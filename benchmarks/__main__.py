@@ -1,6 +1,6 @@
-"""`python -m benchmarks` runs those of training; `python -m benchmarks NAME ...` runs one with its options.
+"""`python -m benchmarks` runs the training benchmarks; `python -m benchmarks NAME ...` runs one with its options.
 
-`python -m benchmarks serving` runs those of serving with the same options for all.
+`python -m benchmarks serving ...` runs all serving benchmarks with the same options.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ GROUPS = {"serving": SERVING}
 def main(arguments: list[str]) -> None:
     chosen = arguments[0] if arguments else None
     if chosen is not None and chosen not in NAMES and chosen not in GROUPS:
-        raise SystemExit(f"{chosen!r} is no benchmark; choose one of {', '.join([*NAMES, *GROUPS])}")
-    # Threads that wait for work by spinning make figures on a shared machine worthless.
+        raise SystemExit(f"{chosen!r} is not a benchmark; choose one of {', '.join([*NAMES, *GROUPS])}")
+    # Threads that spin while waiting distort the times on a shared machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     names = TRAINING if chosen is None else GROUPS.get(chosen, [chosen])

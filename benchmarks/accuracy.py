@@ -2,8 +2,8 @@
 
     python -m benchmarks accuracy --sets ml-1m --seeds 0
 
-A seed draws the held-out users and trains the model. Figures are means over seeds with the sample standard deviation;
-ratios are taken per seed.
+The seed selects the held-out users and seeds the training. Figures are means over the seeds with the sample standard
+deviation; ratios are computed per seed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ import pathdex
 from benchmarks.machine import describe_machine, peak_memory
 from benchmarks.sets import SETS, DataSet
 from pathdex.errors import IndexHealthWarning
-from pathdex.evaluation.protocol import Method, evaluate
+from pathdex.evaluation.comparison import comparison_methods, held_out_queries, search_options
+from pathdex.evaluation.protocol import evaluate
 
 
 def run(names: list[str], seeds: list[int], on: str, parameters: dict[str, Any], out: Path | None) -> dict[str, Any]:
@@ -44,11 +45,11 @@ def run(names: list[str], seeds: list[int], on: str, parameters: dict[str, Any],
 
 
 def _compile() -> None:
-    """Train on next to nothing, so that the times are without those of the compiler."""
+    """Train on a few rows first, so that the times do not include compilation."""
     users, steps = np.repeat(np.arange(20), 5), np.tile(np.arange(5), 20)
     data = pathdex.read(pl.DataFrame({"user": users, "item": (users + steps) % 7, "time": steps}))
     with warnings.catch_warnings():
-        # Such an index is no good.
+        # An index of seven items is never healthy.
         warnings.simplefilter("ignore", IndexHealthWarning)
         pathdex.DeepRetrieval(epochs=1, rounds=1, final_epochs=0).fit(data)
 
@@ -58,14 +59,8 @@ def _run_one(data: DataSet, seed: int, on: str, parameters: dict[str, Any]) -> d
     split = data.split(seed)
     model = pathdex.DeepRetrieval(seed=seed, **parameters).fit(split.train)
     trained = time.monotonic()
-    methods = [
-        *(Method("deep-retrieval", model, {"candidates": budget}) for budget in data.budgets),
-        Method("brute-force", pathdex.BruteForce(model)),
-        Method("item-cf", pathdex.ItemCF().fit(split.train)),
-        Method("popularity", pathdex.Popularity().fit(split.train)),
-    ]
-    queries = split.test if on == "test" else split.valid
-    result = evaluate(methods, queries, n=data.n, item_counts=split.train.item_counts())
+    methods = comparison_methods(model, split.train, options=search_options(data.n, candidates=data.candidates))
+    result = evaluate(methods, held_out_queries(split, on), n=data.n, item_counts=split.train.item_counts())
     health = model.health()
     return {
         "seed": seed,
@@ -73,7 +68,7 @@ def _run_one(data: DataSet, seed: int, on: str, parameters: dict[str, Any]) -> d
         "train_seconds": trained - started,
         "seconds": time.monotonic() - started,
         "peak_memory_gb": peak_memory(),
-        "path_size_wanted": model.config.path_size,
+        "path_size_wanted": model.get_params()["path_size"],
         "path_size": health.item_mean_size,
         "top_path_size": health.top_size,
         "used_paths": health.used_paths,
@@ -84,7 +79,7 @@ def _run_one(data: DataSet, seed: int, on: str, parameters: dict[str, Any]) -> d
 def _table(name: str, data: DataSet, runs: list[dict[str, Any]]) -> Table:
     seconds = np.mean([run["seconds"] for run in runs])
     title = f"{name}: F@{data.n}, {len(runs)} seeds, {runs[0]['users']:,} users, {seconds:.0f} s a run, "
-    title += f"path size {np.mean([run['path_size'] for run in runs]):.1f} of {runs[0]['path_size_wanted']:g} wanted"
+    title += f"path size {np.mean([run['path_size'] for run in runs]):.1f} (target {runs[0]['path_size_wanted']:g})"
     table = Table("method", "candidates", "F@n", "of brute force", "recall", "F@n, seen kept", title=title)
     for row in range(0, len(runs[0]["results"]), 2):
         cells = [[run["results"][row + kept] for run in runs] for kept in (0, 1)]
@@ -102,7 +97,7 @@ def _table(name: str, data: DataSet, runs: list[dict[str, Any]]) -> Table:
 
 
 def _times(runs: list[dict[str, Any]]) -> Table:
-    """Where the time of a run goes; the score collection as a share of the E-steps on the structure."""
+    """Time by part of the training; score collection also as a share of the E-steps."""
     table = Table("encoder", "E-steps", "scores", "of the E-steps", "M-steps", "rest and evaluation", title="seconds")
     rows = [_parts(run) for run in runs]
     cells = [_spread([row[part] for row in rows], 1) for part in ("encoder", "e_steps", "scores")]
@@ -139,7 +134,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks accuracy", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--sets", default=",".join(SETS), help="comma-separated: " + ", ".join(SETS))
     parser.add_argument("--seeds", default="0,1,2", help="comma-separated")
-    parser.add_argument("--on", choices=["test", "valid"], default="test", help="which held-out users")
+    parser.add_argument("--on", choices=["test", "valid"], default="test", help="held-out users")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a hyper-parameter")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     given = parser.parse_args(arguments)

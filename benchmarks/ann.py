@@ -1,12 +1,12 @@
-"""Deep Retrieval against indexes for nearest neighbours over the same model's vectors: recall of the truth by time.
+"""Deep Retrieval against nearest-neighbour indexes over the same vectors: recall of the truth by time.
 
     python -m benchmarks ann                                   # MovieLens-1M, #nowplaying, 1,000,000 synthetic items
     python -m benchmarks ann --sets ml-1m --families hnswlib,scann
-    python -m benchmarks ann --quick                           # a check of the benchmark itself
+    python -m benchmarks ann --quick                           # check the benchmark itself
 
-Every method gets the same user vectors and returns the n best items that are not in the history, one query at a time on
-one thread, the final ordering included. An index is asked for n + |history| items, so that n remain. Times are without
-the encoder, which is the same for all; the verdict is given with it as well.
+Every method gets the same user vectors and returns the n best items outside the history, one query at a time on one
+thread, including the final ordering. An index searches n + |history| items, so that n remain. Times exclude the
+encoder, which is the same for all; verdicts are given with and without it.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from pathdex.kernels.hashing import EMPTY, find_slot, new_table
 from pathdex.retrieval.filters import Filters
 
 BEAMS = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200)
-BUDGETS = (2, 5, 10, 20, 40)
-"""Candidates, as multiples of n."""
+CANDIDATE_FACTORS = (2, 5, 10, 20, 40)
+"""Candidates as multiples of n."""
 Search = Callable[[int], Codes]
 
 
 @dataclass(eq=False)
 class Bench:
-    """One set: the queries, their truth, and the clock."""
+    """One data set: queries, truth and timing."""
 
     data: Trained
     timed: int
-    """Queries that are timed; recall is that of all."""
+    """Number of timed queries; recall uses all."""
     repeats: int
     users: NDArray[np.float32] = field(init=False)
     seen: list[NDArray[np.int32]] = field(init=False)
@@ -58,7 +58,7 @@ class Bench:
         self.timed = min(self.timed, len(self.seen))
 
     def measure(self, searches: dict[str, Search]) -> dict[str, dict[str, Any]]:
-        """Recall and time of ways to search, timed in turns."""
+        """Recall and time of several searches, timed in turns."""
         points = {}
         for name, search in searches.items():
             found = np.full((len(self.seen), self.data.n), -1, np.int64)
@@ -73,7 +73,7 @@ class Bench:
 
     def deep_retrieval(self, **options: int) -> Search:
         model, n = self.data.model, self.data.n
-        width, retriever = model._width(n, **options), model.retriever
+        width, retriever = model._width(n, options), model.retriever
 
         def search(query: int) -> Codes:
             state = self.states[query]
@@ -121,7 +121,7 @@ def _unseen(found: Codes, seen: NDArray[np.int32], n: int) -> Codes:
 def measure_set(
     name: str, data: Trained, families: list[type[Index]], bench: Bench, report: Report, most_builds: int | None
 ) -> None:
-    """Everything of one set; the figures are written after each family."""
+    """Measure one data set; the figures are written after each family."""
     model = data.model
     encode = alternate(
         {"encode": Task(lambda query: model.retriever.read(data.queries.history[query]), bench.timed)}, 3
@@ -137,7 +137,7 @@ def measure_set(
     }
     before = report.parts.get(name, {})
     if before.get("training") == figures["training"]:
-        # Families of an earlier run with the same model stay: each was timed beside Deep Retrieval on its own.
+        # Families of an earlier run with the same model stay: each was timed together with Deep Retrieval.
         figures["families"] |= before["families"]
     exhaustive = Exhaustive(model)
     figures["brute_force"] = bench.measure({"brute force": bench.exact(exhaustive)})["brute force"]
@@ -161,11 +161,11 @@ def measure_set(
 def _deep_retrieval(bench: Bench, data: Trained) -> dict[str, Any]:
     model, n = data.model, data.n
     beams = [one for one in BEAMS if one <= len(model.postings)]
-    budgets = [one * n for one in BUDGETS if one * n <= len(model.items)]
+    counts = [one * n for one in CANDIDATE_FACTORS if one * n <= len(model.items)]
     points = bench.measure(
         {
             **{f"beam {one}": bench.deep_retrieval(beam=one) for one in beams},
-            **{f"candidates {one}": bench.deep_retrieval(candidates=one) for one in budgets},
+            **{f"candidates {one}": bench.deep_retrieval(candidates=one) for one in counts},
         }
     )
     retriever = model.retriever
@@ -173,7 +173,7 @@ def _deep_retrieval(bench: Bench, data: Trained) -> dict[str, Any]:
         "postings": model.postings.items.nbytes + retriever.data.log_shares.nbytes + model.postings.offsets.nbytes,
         "trie": retriever.trie.first_child.nbytes + retriever.trie.label.nbytes,
         "network": sum(one.nbytes for one in retriever.structure if isinstance(one, np.ndarray)),
-        "paths of each item, for short allow lists": model.model_state.paths.nbytes + model.model_state.counts.nbytes,
+        "paths of each item, for short allow lists": model.paths.nbytes + model.model_state.counts.nbytes,
     }
     return {
         "points": points,
@@ -186,7 +186,7 @@ def _deep_retrieval(bench: Bench, data: Trained) -> dict[str, Any]:
 def _family(
     family: type[Index], bench: Bench, report: Report, name: str, encode: float, most_builds: int | None
 ) -> dict[str, Any]:
-    """The builds of one family, or the first of them. Deep Retrieval's operating points are timed beside each build."""
+    """The first `most_builds` builds of one family, each timed together with Deep Retrieval's operating points."""
     model = bench.data.model
     count = len(model.items)
     builds, own = [], []
@@ -241,7 +241,7 @@ def _table(name: str, figures: dict[str, Any]) -> Table:
     title = (
         f"{name}: {figures['items']:,} items, recall@{n} of {figures['users']:,} users' truth, one thread; encoding "
     )
-    title += f"takes {encode:.0f} us more, for all alike"
+    title += f"adds {encode:.0f} us to all"
     columns = ("index", "best recall", "build, s", "bytes/item beyond vectors")
     table = Table(*columns, *(f"at the time of {label}" for label in OPERATING_POINTS.values()), title=title)
     deep = figures["deep_retrieval"]
@@ -273,7 +273,7 @@ def _table(name: str, figures: dict[str, Any]) -> Table:
 
 
 def _cell(one: dict[str, Any]) -> str:
-    reached = "no answer yet" if one["curve_recall"] is None else f"{100 * one['curve_recall']:.2f}%"
+    reached = "no answer in that time" if one["curve_recall"] is None else f"{100 * one['curve_recall']:.2f}%"
     return f"{reached}; Deep Retrieval {one['verdict']}: {100 * one['recall']:.2f}%, {one['microseconds']:.0f} us"
 
 
@@ -286,9 +286,9 @@ def main(arguments: list[str]) -> None:
     known = tuple(family.family.replace(" ", "-").lower() for family in FAMILIES)
     parser.add_argument("--sets", help="comma-separated: " + ", ".join(NAMES))
     parser.add_argument("--families", help="comma-separated: " + ", ".join(known))
-    parser.add_argument("--builds", type=int, help="only so many builds of each family, the first ones [default: all]")
-    parser.add_argument("--items", type=int, help="of the synthetic set [default: 1,000,000]")
-    parser.add_argument("--retrain", action="store_true", help="do not use the models of earlier runs")
+    parser.add_argument("--builds", type=int, help="number of builds of each family [default: all]")
+    parser.add_argument("--items", type=int, help="size of the synthetic set [default: 1,000,000]")
+    parser.add_argument("--retrain", action="store_true", help="train again instead of using cached models")
     given = parser.parse_args(arguments)
     sets = chosen(parser, given.sets or ("synthetic" if given.quick else None), NAMES)
     names = chosen(parser, given.families, known)

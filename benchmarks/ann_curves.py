@@ -1,4 +1,4 @@
-"""Curves of recall by time: the frontier of an index, where Deep Retrieval stands beside it, and the plot."""
+"""Curves of recall by time: the frontier of an index, Deep Retrieval relative to it, and the plot."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from benchmarks.plots import new_axes, style, write
 
 OPERATING_POINTS = {"beam": "B = 50", "budget": "10 n candidates"}
-"""Where Deep Retrieval is held against a curve: the paper's beam, and a budget."""
+"""Operating points of Deep Retrieval: the paper's beam, and a number of candidates."""
 ON = 0.01
-"""A recall is on a curve that is at most this share above it."""
+"""A recall at most this share below a curve counts as on it."""
 
 Point = tuple[float, float]
 
 
 def frontier(points: Sequence[Point]) -> list[Point]:
-    """The points (time, recall) that no other beats in both, in the order of their times."""
+    """The Pareto-optimal points (time, recall), by time."""
     best: list[Point] = []
     for spent, recall in sorted(points, key=lambda point: (point[0], -point[1])):
         if not best or recall > best[-1][1]:
@@ -28,7 +28,7 @@ def frontier(points: Sequence[Point]) -> list[Point]:
 
 
 def recall_at(curve: Sequence[Point], spent: float) -> float | None:
-    """The recall of a frontier at a time, between its points along the logarithm of time; None before its first."""
+    """The recall of a frontier at a time, interpolated in log time; None before its first point."""
     times, recalls = np.array(curve).T
     if spent < times[0]:
         return None
@@ -48,7 +48,7 @@ def verdict(own: dict[str, float], curve: Sequence[Point], encode: float) -> dic
 
 
 def draw(file: Path, name: str, figures: dict[str, Any]) -> None:
-    """All curves of one set."""
+    """Plot all curves of one data set."""
     title = f"{name}: {figures['items']:,} items, one thread, without the encoder"
     figure, axes = new_axes(title, "microseconds per query", f"recall@{figures['n']} of the held-out truth, %")
     axes.set_xscale("log")

@@ -1,9 +1,9 @@
-"""Other people's indexes over the model's item vectors, each behind the same four calls.
+"""Nearest-neighbour libraries over the model's item vectors, behind one interface.
 
-What is searched is the largest x . y_v + b_v. With the bias as a further feature that is an inner product of [x, 1] and
-[y_v, b_v]. A graph or a clustering by distance can search it as well: with one more feature that makes all item vectors
-equally long, the largest product is the least distance (Bachrach et al. 2014). Both ways are tried where both exist,
-the product first: the lengths of learned vectors differ so much that the further feature drowns the others.
+The search maximises x . y_v + b_v, the inner product of [x, 1] and [y_v, b_v]. An index by distance can do the same:
+one more feature makes all item vectors equally long, so that the largest product is the smallest distance (Bachrach et
+al. 2014). Both are tried if a library has both, the product first: the lengths of learned vectors differ so much that
+the extra feature dominates the others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Codes = NDArray[np.int64]
 Settings = dict[str, Any]
 
 THREADS = os.cpu_count() or 1
-"""Of building; searching has one."""
+"""Threads for building; searching uses one."""
 EF_CONSTRUCTION = 200
 EF_SEARCH = (10, 20, 40, 80, 160, 320, 640, 1280)
 PROBES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -32,13 +32,13 @@ PRODUCT, DISTANCE = "inner product", "distance"
 
 
 def as_queries(users: Floats, space: str) -> Floats:
-    """User vectors as an index of this space is asked: (query, feature)."""
+    """User vectors as queries of an index in this space: (query, feature)."""
     ones, zeros = np.ones((len(users), 1), np.float32), np.zeros((len(users), 1), np.float32)
     return np.hstack([users, ones] if space == PRODUCT else [users, ones, zeros])
 
 
 def as_items(vectors: Floats, bias: Floats, space: str) -> Floats:
-    """Item vectors as an index of this space holds them: (item, feature)."""
+    """Item vectors as stored by an index in this space: (item, feature)."""
     known = np.hstack([vectors, bias[:, None]])
     if space == PRODUCT:
         return known
@@ -47,21 +47,21 @@ def as_items(vectors: Floats, bias: Floats, space: str) -> Floats:
 
 
 def padded(vectors: Floats, multiple: int) -> Floats:
-    """Zero features added up to a multiple of so many."""
+    """Pad with zero features to a multiple of `multiple`."""
     return np.pad(vectors, ((0, 0), (0, -vectors.shape[1] % multiple)))
 
 
 class Index(ABC):
-    """An index of one library; `build` makes it, `set` chooses how hard it searches."""
+    """An index of one library. `set` trades time for recall."""
 
     family: ClassVar[str]
     package: ClassVar[str]
     multiple: ClassVar[int] = 1
-    """What the number of features must be a multiple of."""
+    """The number of features must be a multiple of this."""
 
     @classmethod
     def missing(cls) -> str | None:
-        """Why the family cannot be measured here."""
+        """Why the family cannot be measured on this machine; None if it can."""
         if importlib.util.find_spec(cls.package) is None:
             return f"the package {cls.package} is not installed"
         return None
@@ -69,12 +69,12 @@ class Index(ABC):
     @classmethod
     @abstractmethod
     def grid(cls, items: int) -> list[Settings]:
-        """Parameters of building to try; each names its `space`."""
+        """Build parameters to try; each has a `space`."""
 
     @classmethod
     @abstractmethod
     def settings(cls, items: int) -> list[Settings]:
-        """Parameters of searching to try, from fast to thorough."""
+        """Search parameters to try, from fast to thorough."""
 
     @abstractmethod
     def build(self, items: Floats, **parameters: Any) -> None: ...
@@ -84,11 +84,11 @@ class Index(ABC):
 
     @abstractmethod
     def search(self, query: Floats, k: int) -> Codes:
-        """About the k best items for one query (1, feature), best first; places without an item are -1."""
+        """About the k best items for one query (1, feature), best first; empty places are -1."""
 
     @abstractmethod
     def nbytes(self) -> int:
-        """Of the whole index, with the vectors that it holds."""
+        """Size of the whole index, including its vectors."""
 
 
 class _Graph(Index):
@@ -124,7 +124,7 @@ class HnswLib(_Graph):
         try:
             return self._index.knn_query(query, k, num_threads=1)[0][0].astype(np.int64)
         except RuntimeError:
-            # It reached fewer than k items, and then returns none.
+            # It raises if it reaches fewer than k items.
             return np.empty(0, np.int64)
 
     def nbytes(self) -> int:
@@ -216,7 +216,7 @@ class FaissIVFFlat(_Faiss):
 
 
 class FaissIVFPQ(_Faiss):
-    """Product quantisation, and the best by it scored once more by their own vectors."""
+    """Product quantisation; the best are rescored with their full vectors."""
 
     family, multiple = "faiss IVF-PQ", 4
 
@@ -237,7 +237,7 @@ class FaissIVFPQ(_Faiss):
 
     def build(self, items: Floats, *, space: str, lists: int, bits: int) -> None:
         parts = items.shape[1] // (2 if bits == 4 else 4)
-        # np: without the polysemous ordering of codes, which this search does not use and which takes a minute.
+        # np: no polysemous ordering of codes, which this search does not use and which takes a minute.
         code = f"PQ{parts}x4fs" if bits == 4 else f"PQ{parts}x8np"
         faiss = self._make(items, space, f"IVF{lists},{code},RFlat")
         self._fill(items, faiss)
@@ -248,7 +248,7 @@ class FaissIVFPQ(_Faiss):
 
 
 class ScaNN(Index):
-    """A tree, anisotropic quantisation, and the best by it scored once more by their own vectors."""
+    """A tree and anisotropic quantisation; the best are rescored with their full vectors."""
 
     family, package, multiple = "scann", "scann", 2
 
@@ -290,6 +290,6 @@ FAMILIES: tuple[type[Index], ...] = (HnswLib, FaissHNSW, FaissIVFFlat, FaissIVFP
 
 
 def list_counts(items: int) -> tuple[int, int]:
-    """Clusters to try: the square root of the catalogue, and four times that."""
+    """Numbers of clusters to try: the square root of the catalogue size, and four times that."""
     root = max(4, round(math.sqrt(items)))
     return root, 4 * root

@@ -1,4 +1,4 @@
-"""The trained models whose vectors are searched. A model is trained once and kept, with what training took."""
+"""The trained models whose vectors are searched. Each is trained once and cached, with its training time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.report import CACHE, Report
 from benchmarks.scale import BOOKS
 from benchmarks.sets import SETS
 from benchmarks.synthetic import open_model
-from pathdex.cli.console import LogLines
+from pathdex.cli.progress import TrainingLog
 from pathdex.data.splits import Queries, Split
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
@@ -33,14 +33,14 @@ REDUCED: dict[str, Any] = {
     "score_beam": 20,
     "score_samples": 8,
 }
-"""For a million items: little training, since it is the search that is measured."""
+"""For a million items: little training, since the search is measured."""
 QUICK: dict[str, Any] = {**REDUCED, "num_nodes": 20, "epochs": 1, "batch_size": 1024}
-"""For a check."""
+"""For `--quick`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model, the test users that it is asked for, and what its training took."""
+    """A model, its test users, and its training log."""
 
     model: DeepRetrieval
     queries: Queries
@@ -49,13 +49,13 @@ class Trained:
 
     @property
     def structure_seconds(self) -> float:
-        """Of training without the encoder's epochs: what an index of paths costs beyond the vectors."""
+        """Training time without the encoder epochs: the cost of the path index beyond the vectors."""
         encoder = sum(record["seconds"] for record in self.training["records"] if record["phase"] == "encoder")
         return float(self.training["seconds"] - encoder)
 
 
 def trained(name: str, report: Report, *, items: int, test_users: int, quick: bool, retrain: bool) -> Trained:
-    """The model of a set: out of the cache, or trained now. `items` and `test_users` are those of the synthetic set."""
+    """The model of a data set, from the cache or trained now. `items` and `test_users` size the synthetic set."""
     if name == SYNTHETIC:
         parameters, n = (QUICK, 50) if quick else (REDUCED, 200)
         split = _synthetic_split(items, test_users)
@@ -71,9 +71,9 @@ def trained(name: str, report: Report, *, items: int, test_users: int, quick: bo
 
 
 def _train(folder: Path, split: Split, parameters: dict[str, Any], report: Report) -> None:
-    report.say(f"training for {folder.name}; later runs find it in {folder}")
+    report.say(f"training {folder.name}; cached in {folder}")
     started = time.monotonic()
-    model = pathdex.DeepRetrieval(seed=SEED, **parameters).fit(split.train, callbacks=[LogLines()])
+    model = pathdex.DeepRetrieval(seed=SEED, **parameters).fit(split.train, callbacks=[TrainingLog()])
     seconds = time.monotonic() - started
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder / "bundle", overwrite=True)
@@ -82,7 +82,7 @@ def _train(folder: Path, split: Split, parameters: dict[str, Any], report: Repor
 
 
 def _synthetic_split(items: int, test_users: int) -> Split:
-    """Planted interactions in the proportions of Amazon Books; drawn anew each time, always the same."""
+    """Planted interactions in the proportions of Amazon Books, generated from a fixed seed."""
     size = {name: max(1, round(value * items / BOOKS["items"])) for name, value in BOOKS.items()}
     with tempfile.TemporaryDirectory(prefix="pathdex-bench-") as folder:
         file = pathdex.generate(Path(folder) / "planted.parquet", **{**size, "items": items}, seed=SEED)
@@ -91,6 +91,6 @@ def _synthetic_split(items: int, test_users: int) -> Split:
 
 
 def _digest(parameters: dict[str, Any]) -> str:
-    """Of all hyper-parameters, so that a changed default trains anew."""
+    """A digest of all hyper-parameters, so that a changed default trains again."""
     written = json.dumps(pathdex.Config(**parameters).to_dict(), sort_keys=True)
     return hashlib.sha256(written.encode()).hexdigest()[:8]

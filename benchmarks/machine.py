@@ -1,10 +1,9 @@
-"""What a figure was measured on."""
+"""The machine and versions behind a figure."""
 
 from __future__ import annotations
 
 import os
 import platform
-import resource
 from typing import Any
 
 import numba
@@ -12,6 +11,7 @@ import numpy as np
 import torch
 
 import pathdex
+from pathdex.experiments import peak_memory as process_memory
 
 
 def describe_machine() -> dict[str, Any]:
@@ -28,5 +28,5 @@ def describe_machine() -> dict[str, Any]:
 
 
 def peak_memory() -> float:
-    """The most memory that this process has held so far, in GB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    """Peak memory of this process in GB."""
+    return (process_memory.peak_memory() or 0) / 2**30

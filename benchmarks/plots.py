@@ -1,4 +1,4 @@
-"""Plots that stay readable in print: no colour carries a meaning alone."""
+"""Plots that stay readable in grey print: colour never carries the meaning alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5
 
 
 def new_axes(title: str, x: str, y: str) -> tuple[Any, Any]:
-    """A figure and its axes; matplotlib is imported only here."""
+    """A figure and its axes."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -27,7 +27,7 @@ def new_axes(title: str, x: str, y: str) -> tuple[Any, Any]:
 
 
 def style(number: int) -> dict[str, Any]:
-    """Marker, line and colour of the curve of this number."""
+    """Marker, line and colour of curve `number`."""
     marker, line = STYLES[number % len(STYLES)]
     return {"marker": marker, "linestyle": line, "color": COLOURS[number % len(COLOURS)], "markersize": 5}
 

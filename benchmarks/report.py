@@ -1,4 +1,4 @@
-"""Where the figures of a serving benchmark go: one JSON file, written again after every part."""
+"""The results of a serving benchmark: one JSON file, updated after every part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.machine import describe_machine
 ROOT = Path(__file__).parent
 RESULTS = ROOT / "results"
 CACHE = ROOT / "cache"
-"""Trained models that later runs use again, and the figures of `--quick`."""
+"""Trained models for later runs, and the results of `--quick`."""
 
 
 class Report:
@@ -33,7 +33,7 @@ class Report:
         self._started = time.monotonic()
 
     def add(self, part: str, figures: dict[str, Any], table: Table | None = None) -> None:
-        """Keep and print the figures of one part."""
+        """Store and print the figures of one part."""
         self.parts[part] = {"measured": _circumstances(), **figures}
         self.file.write_text(json.dumps({**self.parts, "machine": describe_machine()}, indent=1) + "\n")
         if table is not None:
@@ -41,24 +41,26 @@ class Report:
         self.say(f"{part} is in {self.file}")
 
     def say(self, text: str) -> None:
-        """A line of progress."""
+        """Print a progress line."""
         print(f"[{time.monotonic() - self._started:6.0f} s] {text}", flush=True)
 
     def plot_file(self, suffix: str = "") -> Path:
-        """Where a plot of these figures belongs."""
+        """The file for a plot of these figures."""
         return self.file.with_name(f"{self.file.stem}{suffix}.png")
 
 
 def arguments_parser(name: str, description: str | None) -> argparse.ArgumentParser:
-    """A parser with the options that all serving benchmarks have."""
+    """A parser with the options of all serving benchmarks."""
     parser = argparse.ArgumentParser(prog=f"benchmarks {name}", description=(description or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small sizes and few repeats: a check, not a measurement")
-    parser.add_argument("--out", type=Path, help="the folder for figures and plots [default: benchmarks/results]")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes and few repeats, to check the benchmark itself"
+    )
+    parser.add_argument("--out", type=Path, help="folder for results and plots [default: benchmarks/results]")
     return parser
 
 
 def open_report(name: str, given: argparse.Namespace) -> Report:
-    """The report that the options of `arguments_parser` ask for; a quick check does not touch the results."""
+    """The report for the options of `arguments_parser`; `--quick` does not touch the stored results."""
     return Report(name, given.out or (CACHE / "quick" if given.quick else RESULTS))
 
 
@@ -71,7 +73,7 @@ def chosen(parser: argparse.ArgumentParser, names: str | None, known: tuple[str,
 
 
 def _circumstances() -> dict[str, Any]:
-    """When a part was measured, on which code, and what else the machine was doing."""
+    """Time, commit and load of the machine."""
     return {
         "at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "commit": _git("describe", "--always", "--dirty", "--abbrev=12", "--exclude", "*"),

@@ -1,9 +1,9 @@
-"""A synthetic set the size of Amazon Books through everything: generate, prepare, train, M-step, evaluate.
+"""A synthetic data set of the size of Amazon Books: generate, read, split, train, evaluate.
 
     python -m benchmarks scale
 
-One encoder epoch, one EM round with its M-step and one epoch on the final paths; brute force, Deep Retrieval and
-popularity are evaluated. Each stage reports its time and the most memory held so far.
+Trains one encoder epoch, one EM round with its M-step and one epoch on the final paths, then evaluates Deep Retrieval,
+brute force and popularity. Each stage reports its time and the peak memory so far.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import pathdex
 from benchmarks.machine import describe_machine, peak_memory
-from pathdex.cli.console import LogLines
+from pathdex.cli.progress import TrainingLog
 from pathdex.data.synthetic import generate
 from pathdex.evaluation.protocol import Method, evaluate
 
@@ -64,7 +64,7 @@ def run(share: float, test_users: int, out: Path | None) -> dict[str, Any]:
     }
     model = pathdex.DeepRetrieval(**config)
     with stages.stage("train, one epoch of each"):
-        model.fit(split.train, callbacks=[LogLines()])
+        model.fit(split.train, callbacks=[TrainingLog()])
     counts = split.train.item_counts()
     evaluated = {}
     for method in (
@@ -93,7 +93,7 @@ def run(share: float, test_users: int, out: Path | None) -> dict[str, Any]:
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks scale", description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--share", type=float, default=1.0, help="of the size of Amazon Books, for a quick look")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the size of Amazon Books")
     parser.add_argument("--test-users", type=int, default=5000)
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     given = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""The public data sets of the accuracy benchmark, each with its split and its n."""
+"""The public data sets of the accuracy benchmark, with their splits and n."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class DataSet:
 
     file: str
     n: int
-    budgets: tuple[int, ...]
+    candidates: tuple[int, ...]
     held_out: int
-    """Validation users, and as many test users."""
+    """The number of validation users, and of test users."""
     reading: dict[str, Any] = field(default_factory=dict)
 
     def split(self, seed: int) -> Split:

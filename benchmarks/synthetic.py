@@ -1,6 +1,6 @@
-"""A model of any size without training: random vectors, a random network, items strewn over paths of one size.
+"""Untrained models of any size: random vectors, a random network, items at random on paths of equal size.
 
-What a query costs depends on sizes and not on what was learned, with one exception: a beam skips work where the path
+The cost of a query depends on the sizes, not on what was learned, with one exception: a beam skips work if the path
 probabilities are peaked. An untrained network spreads them evenly, which is the slowest case.
 """
 
@@ -14,13 +14,15 @@ import torch
 from numpy.typing import NDArray
 
 import pathdex
-from pathdex.config import Config, RunOptions
+from pathdex.config import Config
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.index.postings import Postings
 from pathdex.model.network import ITEM_ROWS, Network
+from pathdex.recommenders.capabilities import require
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.model_state import ModelState
+from pathdex.storage.bundle import Bundle, write_bundle
 
 ROW_BLOCK = 1 << 18
 Codes = NDArray[np.int64]
@@ -43,29 +45,28 @@ def save_synthetic(
         if name.startswith("structure.outputs."):
             weights[name] = weights[name] * np.float32(sharpness)
     counts = generator.integers(1, 100, items)
-    paths = strewn_paths(generator, items, config, path_size)
+    paths = random_paths(generator, items, config, path_size)
     postings = Postings.from_paths(paths, config.num_nodes, config.depth)
     rows = np.empty((items, config.embedding_dim + 1), np.float32)
     for first in range(0, items, ROW_BLOCK):
         block = rows[first : first + ROW_BLOCK]
         generator.standard_normal(out=block, dtype=np.float32)
         block *= np.float32(config.embedding_dim**-0.5)
-    model = DeepRetrieval(config)
-    model._items = Vocabulary(np.arange(items))
-    model._adopt(ModelState(config, weights, rows, paths, counts, postings, postings.log_shares(counts), []))
-    return model.save(folder, overwrite=True)
+    state = ModelState(config, weights, rows, paths, counts, postings, postings.log_shares(counts), []).state()
+    vocabulary = {f"items.{name}": array for name, array in Vocabulary(np.arange(items)).arrays().items()}
+    bundle = Bundle(DeepRetrieval.name, state.settings, {**state.arrays, **vocabulary}, state.weights)
+    return write_bundle(folder, bundle, overwrite=True)
 
 
 def open_model(folder: Path, *, threads: int = 1) -> DeepRetrieval:
-    """The saved model as production opens it, mapped from disk, with its code compiled."""
-    model = pathdex.load(folder)
-    assert isinstance(model, DeepRetrieval)
-    model.options = RunOptions(threads=threads)
+    """The saved model as a server opens it: mapped from disk and warmed up."""
+    model = require(pathdex.load(folder), DeepRetrieval)
+    model.set_threads(threads)
     return model.warmup()
 
 
-def strewn_paths(generator: np.random.Generator, items: int, config: Config, path_size: float) -> Codes:
-    """J distinct paths for every item, at random among as many as make them hold `path_size` items on average."""
+def random_paths(generator: np.random.Generator, items: int, config: Config, path_size: float) -> Codes:
+    """J distinct random paths per item, out of as many paths as give `path_size` items per path on average."""
     assert config.num_nodes is not None
     capacity, each = config.num_nodes**config.depth, config.paths_per_item
     wanted = max(each, round(items * each / path_size))

@@ -1,4 +1,4 @@
-"""Timing calls so that two ways can be compared: warm, in turns, several times."""
+"""Timing several implementations: warmed up, in turns, repeated."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 WARM_CALLS = 20
-"""Calls before the clock starts."""
+"""Warm-up calls."""
 
 Seconds: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Task:
-    """A call, and how many different arguments 0, 1, ... it is made with in each repeat."""
+    """A function, called with 0, 1, ..., `calls` - 1 in each repeat."""
 
     call: Callable[[int], Any]
     calls: int
@@ -26,12 +26,12 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """How long calls took."""
+    """The times of the calls of a task."""
 
     seconds: Seconds
-    """Of every call, by the clock: (repeat, call)."""
+    """Wall-clock seconds of every call: (repeat, call)."""
     cpu: Seconds | None = None
-    """Of the mean call, of this thread alone: (repeat,). Below the clock where other work took the core."""
+    """CPU seconds of the mean call on this thread: (repeat,). Below wall-clock time if the core was shared."""
 
     @property
     def means(self) -> Seconds:
@@ -58,7 +58,7 @@ class Times:
 
 
 def alternate(tasks: Mapping[str, Task], repeats: int) -> dict[str, Times]:
-    """Make the calls of each task in turn, `repeats` times over, so that whatever else the machine does meets all."""
+    """Run the tasks in turn, `repeats` times, so that other load on the machine affects all alike."""
     for task in tasks.values():
         for argument in range(min(WARM_CALLS, task.calls)):
             task.call(argument)
@@ -70,7 +70,7 @@ def alternate(tasks: Mapping[str, Task], repeats: int) -> dict[str, Times]:
 
 
 def clock(task: Task) -> tuple[Seconds, float]:
-    """One round: seconds of each call, and CPU seconds of the mean call."""
+    """One repeat: seconds of each call, and CPU seconds of the mean call."""
     spent = np.empty(task.calls)
     started = time.thread_time()
     for argument in range(task.calls):
@@ -81,7 +81,7 @@ def clock(task: Task) -> tuple[Seconds, float]:
 
 
 def ratio(slow: Times, fast: Times, digits: int = 3) -> dict[str, Any]:
-    """How many times longer the mean call of one takes than that of the other: the median over repeats, and all."""
+    """The ratio of the mean calls: median and range over the repeats."""
     each = slow.means / fast.means
     figures: dict[str, Any] = {
         "median": round(float(np.median(each)), digits),

@@ -14,6 +14,8 @@ SOURCE = Path(pathdex.__file__).parent
 ORDER = [
     "errors",
     "parameters",
+    "progress",
+    "tables",
     "config",
     "storage",
     "system",

@@ -72,7 +72,7 @@ def test_every_user_of_the_file_gets_recommendations(walked: dict[str, Any]) -> 
 
 def test_resuming_a_finished_run_says_so(walked: dict[str, Any]) -> None:
     resumed = next(output for line, output in walked["outputs"].items() if "--resume" in line)
-    assert "finished already" in resumed
+    assert "already finished" in resumed
 
 
 def test_the_figures_stand_at_one_marked_place() -> None:

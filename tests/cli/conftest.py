@@ -1,4 +1,4 @@
-"""A tiny data set, a tiny trained run, and a way to call the command."""
+"""A tiny data set, a tiny trained run, and a function that calls the command."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SETTINGS = {
     "candidate_paths": 8, "score_beam": 8, "threads": 1,
 }  # fmt: skip
 TINY = [word for name, value in SETTINGS.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-"""The flags of a run that trains in a second."""
+"""Flags of a run that trains in a second."""
 
 
 class Outcome(Protocol):
-    """What a call of the command left."""
+    """The result of a call."""
 
     exit_code: int
     stdout: str
@@ -59,6 +59,14 @@ def run(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def ratings(tmp_path: Path) -> Path:
+    """40 rows of 4 users and 7 items, with uncommon column names."""
+    file = tmp_path / "ratings.csv"
+    file.write_text("who,what,stars,timestamp\n" + "".join(f"u{n % 4},i{n % 7},{n % 5},{n}\n" for n in range(40)))
+    return file
+
+
 def files_under(folder: Path) -> dict[str, bytes]:
-    """Every file and what it holds, to show that nothing was touched."""
+    """Every file and its content, to check that nothing changed."""
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}

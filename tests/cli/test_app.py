@@ -1,4 +1,4 @@
-"""What all commands have in common."""
+"""What all commands share."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathdex.errors import DataError
 from tests.cli.conftest import Pathdex
 
 COMMANDS = [
-    "demo", "data describe", "data validate", "data fetch", "data generate", "train", "evaluate", "recommend",
-    "inspect", "serve", "warmup", "doctor",
+    "demo", "data describe", "data validate", "data fetch", "data generate", "train", "evaluate", "compare",
+    "reproduce", "recommend", "inspect", "serve", "warmup", "doctor",
 ]  # fmt: skip
 
 

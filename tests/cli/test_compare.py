@@ -17,9 +17,7 @@ def other(pathdex: Pathdex, planted: Path, tmp_path_factory: pytest.TempPathFact
     return folder
 
 
-def test_a_table_for_each_treatment_of_seen_items_and_json(
-    pathdex: Pathdex, run: Path, other: Path, tmp_path: Path
-) -> None:
+def test_tables_and_json(pathdex: Pathdex, run: Path, other: Path, tmp_path: Path) -> None:
     outcome = pathdex("compare", run, other, "--n", 3, "--json", tmp_path / "d.json")
     assert "seen items removed" in outcome.stdout
     assert "seen items kept" in outcome.stdout
@@ -29,12 +27,12 @@ def test_a_table_for_each_treatment_of_seen_items_and_json(
     assert len(content["differences"]) == 12
 
 
-def test_one_width_at_a_time(pathdex: Pathdex, run: Path, other: Path) -> None:
+def test_beam_and_candidates_exclude_each_other(pathdex: Pathdex, run: Path, other: Path) -> None:
     assert "5 valid users, beam 2" in pathdex("compare", run, other, "--beam", 2, "--on", "valid").stderr
     text = pathdex("compare", run, other, "--beam", 2, "--candidates", 20, fails=1).stderr
-    assert "--beam 2, --candidates 20: a search has one width; leave one of them out" in text
+    assert "--beam=2: cannot be combined with --candidates=20; leave one of them out" in text
 
 
 def test_runs_that_cannot_be_compared(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
-    assert "must be two runs" in pathdex("compare", run, run, fails=1).stderr
+    assert "pass two runs" in pathdex("compare", run, run, fails=1).stderr
     assert "is not a run folder" in pathdex("compare", run, tmp_path / "no", fails=1).stderr

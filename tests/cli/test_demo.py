@@ -1,4 +1,4 @@
-"""`pathdex demo`, on a smaller shop than the real one."""
+"""`pathdex demo` with a smaller shop."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathdex.cli import demo
 from tests.cli.conftest import SETTINGS, Pathdex, files_under
 
 
-def test_it_tells_the_whole_story(pathdex: Pathdex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "SETTINGS", SETTINGS)
+def test_it_trains_evaluates_and_recommends(pathdex: Pathdex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "PARAMETERS", SETTINGS)
     folder = tmp_path / "demo"
     outcome = pathdex("demo", "--users", 200, "--items", 400, "--seed", 1, "--out", folder)
     text = outcome.stdout
     for words in (
-        "'dark chocolate', which is in food and in gifts",
+        "'dark chocolate', which belongs to food and gifts",
         "deep-retrieval",
         "brute-force",
         "item-cf",
         "popularity",
         "paths in use",
         "items on paths of their own interest",
-        "items of two interests on paths of both",
+        "items with two interests on paths of both",
         "p(path | history)",
     ):
         assert words in text
@@ -35,10 +35,10 @@ def test_it_tells_the_whole_story(pathdex: Pathdex, tmp_path: Path, monkeypatch:
 
 
 def test_the_settings_are_a_valid_configuration() -> None:
-    package.DeepRetrieval(**demo.SETTINGS)
+    package.DeepRetrieval(**demo.PARAMETERS)
 
 
-def test_an_existing_folder_is_refused_before_the_work(pathdex: Pathdex, tmp_path: Path) -> None:
+def test_an_existing_folder_is_refused_first(pathdex: Pathdex, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("keep")
     assert "exists; choose another folder" in pathdex("demo", "--out", tmp_path, fails=1).stderr
     assert files_under(tmp_path) == {"mine": b"keep"}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import platform
+from pathlib import Path
 
 import pytest
 
-from pathdex.system import Feature
+from pathdex.config import tomllib
+from pathdex.system import FEATURES, Feature
 from tests.cli.conftest import Pathdex
 
 
@@ -20,3 +22,8 @@ def test_it_shows_versions_the_machine_and_features(pathdex: Pathdex, monkeypatc
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "reading json yes" in lines
     assert "flying no_such_package no: pip install 'pathdex[wings]'" in lines
+
+
+def test_every_extra_is_listed_as_a_feature() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert {feature.extra for feature in FEATURES} == set(project["optional-dependencies"]) - {"dev", "docs"}

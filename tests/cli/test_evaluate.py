@@ -24,18 +24,18 @@ KEYS = {
 }
 
 
-def test_the_json_has_every_method_at_every_setting_twice(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+def test_the_json_has_every_method_with_each_set_of_options(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
     figures, losses = tmp_path / "figures.json", tmp_path / "losses.json"
-    asked = ["--n", 3, "--candidates", "5,20", "--beam", "1,4"]
-    text = pathdex("evaluate", run, *asked, "--json", figures, "--loss-json", losses).stdout
+    flags = ["--n", 3, "--candidates", "5,20", "--beam", "1,4"]
+    text = pathdex("evaluate", run, *flags, "--json", figures, "--loss-json", losses).stdout
     content = json.loads(figures.read_text())
     assert set(content) == {"n", "users", "results"}
     assert (content["n"], content["users"]) == (3, 6)
     assert all(set(row) >= KEYS for row in content["results"])
-    settings = [(row["method"], row["beam"], row["candidate_budget"], row["filter_seen"]) for row in content["results"]]
-    assert settings == [
-        (method, beam, budget, seen)
-        for method, beam, budget in [
+    found = [(row["method"], row["beam"], row["candidate_budget"], row["filter_seen"]) for row in content["results"]]
+    assert found == [
+        (method, beam, candidates, seen)
+        for method, beam, candidates in [
             ("deep-retrieval", 1, None),
             ("deep-retrieval", 4, None),
             ("deep-retrieval", None, 5),
@@ -50,11 +50,11 @@ def test_the_json_has_every_method_at_every_setting_twice(pathdex: Pathdex, run:
         assert row["candidate_budget"] is None or row["max_candidates"] <= row["candidate_budget"]
     assert "seen items removed" in text
     assert "seen items kept" in text
-    assert "Where retrieval loses" in text
+    assert "Retrieval loss" in text
     assert len(json.loads(losses.read_text())["losses"]) == 8
 
 
-def test_the_default_budgets_follow_n(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+def test_the_default_candidates_follow_n(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
     pathdex("evaluate", run, "--n", 1, "--methods", "deep-retrieval", "--json", tmp_path / "f.json")
     rows = json.loads((tmp_path / "f.json").read_text())["results"]
     assert [row["candidate_budget"] for row in rows if row["filter_seen"]] == [5, 10, 20]
@@ -65,16 +65,16 @@ def test_methods_and_users_can_be_chosen(pathdex: Pathdex, run: Path, tmp_path: 
     content = json.loads((tmp_path / "f.json").read_text())
     assert content["users"] == 5
     assert {row["method"] for row in content["results"]} == {"popularity"}
-    assert "Where retrieval loses" not in text
+    assert "Retrieval loss" not in text
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--candidates", "5,many"], "--candidates '5,many': many must be whole numbers"),
+        (["--candidates", "5,many"], "--candidates='5,many': must be whole numbers"),
         (["--n", 10, "--candidates", "5"], "candidates=5: must be at least n=10"),
         (["--n", 0], "n=0: must be"),
-        (["--beam", "0"], "--beam '0': 0 must be whole numbers of at least 1"),
+        (["--beam", "0"], "--beam='0': must be whole numbers of at least 1"),
         (["--methods", "item-fc"], "did you mean 'item-cf'?"),
         (["--on", "train"], "on='train': must be test or valid"),
     ],
@@ -86,12 +86,12 @@ def test_bad_options(pathdex: Pathdex, run: Path, tmp_path: Path, flags: list[An
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_no_run(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_run(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
     assert "is not a run folder" in pathdex("evaluate", tmp_path / "no", fails=1).stderr
     assert "has no run.json" in pathdex("evaluate", run / "bundle", fails=1).stderr
 
 
-def test_figures_that_cannot_be_written_are_an_error(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+def test_results_that_cannot_be_written_are_an_error(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("keep")
     target = tmp_path / "file" / "figures.json"
     text = pathdex("evaluate", run, "--methods", "popularity", "--json", target, fails=1).stderr

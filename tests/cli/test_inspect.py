@@ -9,9 +9,9 @@ import pathdex as package
 from tests.cli.conftest import Pathdex
 
 
-def test_the_health_of_the_index_is_shown_written_and_drawn(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
-    figures, picture = tmp_path / "index.json", tmp_path / "index.png"
-    text = pathdex("inspect", run, "--json", figures, "--plot", picture).stdout
+def test_the_health_is_shown_written_and_drawn(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+    figures, plot = tmp_path / "index.json", tmp_path / "index.png"
+    text = pathdex("inspect", run, "--json", figures, "--plot", plot).stdout
     content = json.loads(figures.read_text())
     health = package.load(run).health()
     assert content["health"]["used_paths"] == health.used_paths
@@ -22,18 +22,18 @@ def test_the_health_of_the_index_is_shown_written_and_drawn(pathdex: Pathdex, ru
         f"{health.top_size} items",
         "distinct paths per item  2.00",
         "unreachable items        0",
-        "Paths by the number of their items",
+        "Paths by number of items",
         "entropy (nats)",
         "dead",
         "objective",
     ):
         assert words in text
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_picture_of_an_unknown_kind_is_refused_first(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+def test_an_unknown_plot_format_is_refused_first(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
     outcome = pathdex("inspect", run, "--plot", tmp_path / "index.bmp", fails=1)
-    assert "the ending '.bmp' is not known; write to .png, .pdf, .svg" in outcome.stderr
+    assert "unknown ending '.bmp'; use .png, .pdf, .svg" in outcome.stderr
     assert outcome.stdout == ""
 
 

@@ -1,4 +1,4 @@
-"""Every hyper-parameter is a flag."""
+"""Flags of the hyper-parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_switches_have_a_second_name(pathdex: Pathdex) -> None:
     assert "--no-shared-items" in text
 
 
-def test_the_help_names_every_flag_in_full(pathdex: Pathdex) -> None:
+def test_the_help_shows_every_flag_in_full(pathdex: Pathdex) -> None:
     text = pathdex("train", "--help").stdout
     assert [name for name in FIELDS if f"--{name.replace('_', '-')} " not in text] == []
 
@@ -44,7 +44,7 @@ def config_file(tmp_path: Path) -> Path:
     return file
 
 
-def test_flags_win_over_the_file_and_the_file_over_the_preset(
+def test_flags_override_the_file_and_the_file_overrides_the_preset(
     pathdex: Pathdex, planted: Path, config_file: Path, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
@@ -55,10 +55,8 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(
     assert kept["num_nodes"] == 4
 
 
-def test_what_no_flag_names_comes_from_the_file_and_then_the_preset(
-    pathdex: Pathdex, planted: Path, config_file: Path, tmp_path: Path
-) -> None:
-    asked = ["train", planted, "--out", tmp_path / "run", "--preset", "small", "--config", config_file]
-    text = pathdex(*asked, "--beam-size", 0, "--depth", 99, fails=1).stderr
+def test_all_invalid_flags_are_listed(pathdex: Pathdex, planted: Path, config_file: Path, tmp_path: Path) -> None:
+    command = ["train", planted, "--out", tmp_path / "run", "--preset", "small", "--config", config_file]
+    text = pathdex(*command, "--beam-size", 0, "--depth", 99, fails=1).stderr
     assert "2 problems in the configuration" in text
     assert not (tmp_path / "run").exists()

@@ -62,30 +62,30 @@ def test_conditions_on_a_catalogue(
     pathdex: Pathdex, run: Path, catalogue: Path, where: list[str], expected: set[int]
 ) -> None:
     flags = [flag for one in where for flag in ("--where", one)]
-    asked = ["recommend", run, "--history", "2,7", "--n", 40, "--keep-seen", "--catalogue", catalogue, *flags]
-    assert set(items_of(pathdex(*asked).stdout)) == {str(item) for item in expected}
+    command = ["recommend", run, "--history", "2,7", "--n", 40, "--keep-seen", "--catalogue", catalogue, *flags]
+    assert set(items_of(pathdex(*command).stdout)) == {str(item) for item in expected}
 
 
-def test_a_condition_that_cannot_be(pathdex: Pathdex, run: Path, catalogue: Path) -> None:
-    asked = ["recommend", run, "--history", "2", "--catalogue", catalogue, "--where", "price=7|x12"]
-    assert "where['price']=['7', 'x12']: the column holds whole numbers" in pathdex(*asked, fails=1).stderr
+def test_an_invalid_condition_is_refused(pathdex: Pathdex, run: Path, catalogue: Path) -> None:
+    command = ["recommend", run, "--history", "2", "--catalogue", catalogue, "--where", "price=7|x12"]
+    assert "where['price']=['7', 'x12']: the column holds whole numbers" in pathdex(*command, fails=1).stderr
 
 
 def test_conditions_for_a_file_of_users(
     pathdex: Pathdex, run: Path, histories: Path, catalogue: Path, tmp_path: Path
 ) -> None:
     target = tmp_path / "recs.csv"
-    asked = ["recommend", run, "--input", histories, "--output", target, "--user", "who", "--n", 3]
-    pathdex(*asked, "--catalogue", catalogue, "--where", "price=11..12")
+    command = ["recommend", run, "--input", histories, "--output", target, "--user", "who", "--n", 3]
+    pathdex(*command, "--catalogue", catalogue, "--where", "price=11..12")
     assert set(pl.read_csv(target)["item"].to_list()) == {11, 12}
 
 
 def test_the_item_column_of_a_catalogue_can_be_named(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
     file = tmp_path / "shop.jsonl"
     file.write_text('{"thing": 3, "tags": ["a", "b"]}\n{"thing": 4, "tags": ["b"]}\n')
-    asked = ["recommend", run, "--history", "1", "--catalogue", file, "--where", "tags=a"]
-    assert "no item column found" in pathdex(*asked, fails=1).stderr
-    assert items_of(pathdex(*asked, "--catalogue-item", "thing").stdout) == ["3"]
+    command = ["recommend", run, "--history", "1", "--catalogue", file, "--where", "tags=a"]
+    assert "no item column found" in pathdex(*command, fails=1).stderr
+    assert items_of(pathdex(*command, "--catalogue-item", "thing").stdout) == ["3"]
 
 
 def test_explain_shows_the_paths(pathdex: Pathdex, run: Path) -> None:
@@ -115,8 +115,8 @@ def histories(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_a_file_of_users(pathdex: Pathdex, run: Path, histories: Path, tmp_path: Path, ending: str) -> None:
     target = tmp_path / f"recs.{ending}"
-    asked = ["recommend", run, "--input", histories, "--output", target, "--user", "who", "--n", 3]
-    text = pathdex(*asked, "--candidates", 20).stdout
+    command = ["recommend", run, "--input", histories, "--output", target, "--user", "who", "--n", 3]
+    text = pathdex(*command, "--candidates", 20).stdout
     readers = {"parquet": pl.read_parquet, "csv": pl.read_csv, "jsonl": pl.read_ndjson}
     frame = readers[ending](target)
     assert frame.columns == ["user", "rank", "item", "score"]
@@ -127,7 +127,7 @@ def test_a_file_of_users(pathdex: Pathdex, run: Path, histories: Path, tmp_path:
         one.id for history in ([1, 3], [5]) for one in model.recommend(history, 3, candidates=20)
     ]
     assert f"{target}: 6 recommendations for 2 users" in text
-    assert "2 items of the histories are not in the catalogue and were left out" in text
+    assert "2 history items are not in the catalogue and were left out" in text
     assert "1 users were skipped: none of their items is in the catalogue" in text
 
 
@@ -135,11 +135,11 @@ def test_an_existing_output_is_left_alone(pathdex: Pathdex, run: Path, histories
     target = tmp_path / "recs.csv"
     target.write_text("mine")
     before = files_under(tmp_path)
-    asked = ["recommend", run, "--input", histories, "--output", target, "--user", "who", "--n", 3]
-    text = pathdex(*asked, fails=1).stderr
+    command = ["recommend", run, "--input", histories, "--output", target, "--user", "who", "--n", 3]
+    text = pathdex(*command, fails=1).stderr
     assert text == f"Error: {target} exists; choose another file, or replace it with --overwrite (overwrite=True)\n"
     assert files_under(tmp_path) == before
-    pathdex(*asked, "--overwrite")
+    pathdex(*command, "--overwrite")
     assert pl.read_csv(target).height == 6
 
 
@@ -149,21 +149,24 @@ def test_an_existing_output_is_left_alone(pathdex: Pathdex, run: Path, histories
         ([], "pass either --history, or both --input and --output"),
         (["--history", "1", "--input", "x.csv"], "pass either --history, or both --input and --output"),
         (["--input", "x.csv"], "pass either --history, or both --input and --output"),
-        (["--input", "x.csv", "--output", "y.csv", "--explain"], "--explain is for one history"),
+        (["--input", "x.csv", "--output", "y.csv", "--explain"], "--explain works with --history only; leave it out"),
         (["--input", "x.csv", "--output", "y.txt"], "the ending '.txt' is not known; write to .parquet, .csv, .jsonl"),
         (["--input", "nowhere.csv", "--output", "y.csv"], "nowhere.csv does not exist"),
         (["--history", "1", "--n", 0], "n=0: must be"),
         (["--history", "1", "--beam", 0], "beam=0: must be"),
         (["--history", "1", "--n", 5, "--candidates", 2], "candidates=2: must be at least n=5"),
-        (["--history", ","], "--history ',': must name at least one"),
+        (["--history", ","], "--history=',': must name at least one"),
         (["--history", "1", "--where", "a=b"], "pass --catalogue and --where together, or neither"),
         (["--history", "1", "--catalogue", "x.csv"], "pass --catalogue and --where together, or neither"),
-        (["--history", "1", "--catalogue", "x.csv", "--where", "a"], "--where 'a': must be COLUMN=VALUE; write it as"),
-        (["--history", "1", "--catalogue", "x.csv", "--where", "=b"], "--where '=b': must be COLUMN=VALUE"),
-        (["--history", "1", "--catalogue", "x.csv", "--where", "a=|"], "--where 'a=|': must be COLUMN=VALUE"),
+        (
+            ["--history", "1", "--catalogue", "x.csv", "--where", "a"],
+            "--where='a': must be COLUMN=VALUE; write 'shelf=a|b'",
+        ),
+        (["--history", "1", "--catalogue", "x.csv", "--where", "=b"], "--where='=b': must be COLUMN=VALUE"),
+        (["--history", "1", "--catalogue", "x.csv", "--where", "a=|"], "--where='a=|': must be COLUMN=VALUE"),
         (
             ["--history", "1", "--catalogue", "x.csv", "--where", "a=b", "--where", "a=c"],
-            "--where 'a=c': 'a' was given before; write all its values as 'a=a|b'",
+            "--where='a=c': 'a' is given twice; write all its values as 'a=a|b'",
         ),
         (["--history", "1", "--catalogue", "nowhere.csv", "--where", "a=b"], "nowhere.csv does not exist"),
     ],
@@ -185,7 +188,7 @@ def test_a_bundle_of_any_estimator(pathdex: Pathdex, planted: Path, tmp_path: Pa
     assert "a popularity model cannot explain its answers; use a deep-retrieval model" in text
 
 
-def test_an_unfinished_run_says_how_to_finish_it(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+def test_an_unfinished_run_says_how_to_resume_it(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
     copy = tmp_path / "unfinished"
     shutil.copytree(run, copy, ignore=shutil.ignore_patterns("bundle"))
     text = pathdex("recommend", copy, "--history", "1", fails=1).stderr
@@ -193,7 +196,7 @@ def test_an_unfinished_run_says_how_to_finish_it(pathdex: Pathdex, run: Path, tm
 
 
 class TestDamagedBundles:
-    """Each is one clear error, and stays as it is."""
+    """Each gives one clear error and is not changed."""
 
     @pytest.fixture
     def bundle(self, run: Path, tmp_path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""`pathdex reproduce`: the whole command on a tiny set, and what it refuses."""
+"""`pathdex reproduce` on a tiny data set, and what it refuses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TINY = [
 ]
 
 
-def test_a_quick_look_from_the_command_line(pathdex: Pathdex, planted: Path, tmp_path: Path) -> None:
+def test_a_quick_run_is_written_and_resumed(pathdex: Pathdex, planted: Path, tmp_path: Path) -> None:
     folder = tmp_path / "report"
     command = ["reproduce", planted, "--out", folder, "--quick", *METHODS, *TINY, "--no-sensitivity", "--threads", 1]
     outcome = pathdex(*command, "--n", 3, "--test-users", 8)
@@ -33,16 +33,16 @@ def test_a_quick_look_from_the_command_line(pathdex: Pathdex, planted: Path, tmp
     assert content["sensitivity"] is None
     assert "\x1b" not in outcome.stderr + outcome.stdout
     again = pathdex(*command, "--n", 3, "--test-users", 8)
-    assert "6 steps, 6 finished already" in again.stderr
+    assert "6 steps, 6 already finished" in again.stderr
     text = pathdex(*command, "--n", 4, "--test-users", 8, fails=1).stderr
-    assert "goes on as it was begun: n=4, but the report has 3" in text
+    assert "cannot be resumed with other options: n=4, but the report has 3" in text
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--seeds", "0,x"], "--seeds '0,x': x must be whole numbers of at least 0; write 0,1,2"),
-        (["--set", "tdm.epochs"], "--set 'tdm.epochs': must be METHOD.NAME=VALUE, as in tdm.epochs=2"),
+        (["--seeds", "0,x"], "--seeds='0,x': must be whole numbers of at least 0; separate them by commas"),
+        (["--set", "tdm.epochs"], "--set='tdm.epochs': must be METHOD.NAME=VALUE; write tdm.epochs=2"),
         (["--set", "tdm=2"], "must be METHOD.NAME=VALUE"),
         (["--set", "tdm.node_model=dnn"], "'dnn' is not JSON; write text as '\"dnn\"'"),
         (["--methods", "item-fc"], "did you mean 'item-cf'?"),
@@ -55,13 +55,13 @@ def test_bad_options(pathdex: Pathdex, planted: Path, tmp_path: Path, flags: lis
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_says_how_to_go_on(
+def test_ctrl_c_says_how_to_resume(
     pathdex: Pathdex, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pathdex.experiments.steps.Store.do", interrupt)
+    monkeypatch.setattr("pathdex.experiments.steps.StepStore.run", interrupt)
     folder = tmp_path / "report"
     text = pathdex("reproduce", planted, "--out", folder, "--methods", "popularity", fails=130).stderr
-    assert f"Interrupted. The same command goes on with {folder}." in text
+    assert "Interrupted. Re-run the command to resume; finished steps are skipped." in text

@@ -1,4 +1,4 @@
-"""`pathdex train`: what it makes, and every way in which it refuses."""
+"""`pathdex train`: what it writes, and what it refuses."""
 
 from __future__ import annotations
 
@@ -88,15 +88,17 @@ def test_all_problems_are_listed_before_the_data_is_read(pathdex: Pathdex, tmp_p
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--paths-per-item", 9, "--num-nodes", 2, "--depth", 3], "J must be at most K^D=8"),
-        (["--candidate-paths", 2, "--paths-per-item", 3], "S must be at least paths_per_item=3"),
-        (["--num-nodes", 100000, "--depth", 16], "K^D must stay below 2^62"),
+        (["--paths-per-item", 9, "--num-nodes", 2, "--depth", 3], "paths_per_item=9: "),
+        (["--candidate-paths", 2, "--paths-per-item", 3], "candidate_paths=2: "),
+        (["--num-nodes", 100000, "--depth", 16], "2^62"),
         (["--preset", "smal"], "did you mean 'small'?"),
         (["--split", "random"], "split='random': must be one of users, temporal, leave-last"),
         (["--softmax", "ful"], "did you mean 'full'?"),
     ],
 )
-def test_inconsistent_settings(pathdex: Pathdex, planted: Path, tmp_path: Path, flags: list[Any], message: str) -> None:
+def test_inconsistent_hyper_parameters(
+    pathdex: Pathdex, planted: Path, tmp_path: Path, flags: list[Any], message: str
+) -> None:
     assert message in pathdex("train", planted, "--out", tmp_path / "run", *flags, fails=1).stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -139,7 +141,7 @@ def test_an_existing_folder_is_left_alone(pathdex: Pathdex, tmp_path: Path) -> N
 
 def test_data_is_needed_without_resume(pathdex: Pathdex, tmp_path: Path) -> None:
     text = pathdex("train", "--out", tmp_path / "run", fails=1).stderr
-    assert "DATA is missing; pass the file to train on, or --resume to go on with a run" in text
+    assert "DATA is missing; pass the file to train on, or --resume to resume a run" in text
 
 
 def test_a_full_disk_leaves_nothing_behind(pathdex: Pathdex, planted: Path, tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_a_full_disk_leaves_nothing_behind(pathdex: Pathdex, planted: Path, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tensorboard_is_asked_for_before_anything_is_read(
+def test_a_missing_tensorboard_is_reported_before_data_is_read(
     pathdex: Pathdex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = Feature(TENSORBOARD.purpose, "no_such_package", "tensorboard")
@@ -165,11 +167,11 @@ def test_tensorboard_is_asked_for_before_anything_is_read(
 def test_resuming_a_finished_run_changes_nothing(pathdex: Pathdex, run: Path, planted: Path) -> None:
     before = files_under(run)
     outcome = pathdex("train", planted, "--out", run, "--resume", "--epochs", 2, "--seed", 0)
-    assert f"{run} is finished already." in outcome.stderr
+    assert f"{run} is already finished." in outcome.stderr
     assert files_under(run) == before
 
 
-def test_resume_refuses_what_contradicts_the_run(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+def test_resume_refuses_other_options(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
     before = files_under(run)
     flags = ["--epochs", 5, "--seed", 1, "--test-users", 3, "--min-rating", 4]
     text = pathdex("train", tmp_path / "other.csv", "--out", run, "--resume", *flags, fails=1).stderr
@@ -193,7 +195,7 @@ def test_resume_needs_a_run(pathdex: Pathdex, tmp_path: Path) -> None:
     assert "has no run.json" in text
 
 
-def test_ctrl_c_says_how_to_go_on(
+def test_ctrl_c_says_how_to_resume(
     pathdex: Pathdex, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
@@ -202,7 +204,7 @@ def test_ctrl_c_says_how_to_go_on(
     monkeypatch.setattr(Run, "train", interrupt)
     folder = tmp_path / "run"
     text = pathdex("train", planted, "--out", folder, *TINY, fails=130).stderr
-    assert f"Interrupted. Go on with: pathdex train --out {folder} --resume" in text
+    assert f"Interrupted. Resume with: pathdex train --out {folder} --resume" in text
     assert (folder / "run.json").exists()
 
 

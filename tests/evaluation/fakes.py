@@ -1,4 +1,4 @@
-"""Recommenders whose every answer is known, and queries over ten items."""
+"""A recommender with known answers, and queries over ten items."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ NUM_ITEMS = 10
 
 
 class Countdown(FakeRecommender):
-    """Brute force and an index at once: item v scores -v; the index holds the first `reach` items.
+    """Brute force and an index in one: item v scores -v; the index finds the first `reach` items.
 
-    `bonus` is added to the final score of items, as a path probability would be.
+    `bonus` is added to the final score, as a path probability would be.
     """
 
     name = "countdown"
@@ -28,7 +28,7 @@ class Countdown(FakeRecommender):
         self.reach = reach
         self.bonus = bonus or {}
         self._items = Vocabulary(np.arange(NUM_ITEMS))
-        self.asked: list[tuple[int, bool, dict[str, Any]]] = []
+        self.calls: list[tuple[int, bool, dict[str, Any]]] = []
 
     def candidate_items(
         self, histories: Ragged, filters: Filters = NO_FILTERS, *, n: int = 1, **options: Any
@@ -38,7 +38,7 @@ class Countdown(FakeRecommender):
         return Ragged.from_rows(np.flatnonzero(mask)[:reach] for mask in masks)
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        self.asked.append((len(histories), filters.exclude is not None, options))
+        self.calls.append((len(histories), filters.exclude is not None, options))
         if not options and self.reach == NUM_ITEMS:
             return top_n(np.tile(-np.arange(NUM_ITEMS, dtype=np.float32), (len(histories), 1)), n, filters)
         found = self.candidate_items(histories, filters, n=n, **options)

@@ -1,4 +1,4 @@
-"""Which methods are compared, at which settings."""
+"""Which methods are compared, and with which query options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from pathdex.data import Interactions, Ragged, Split, Vocabulary, split_leave_last
 from pathdex.errors import QueryError
-from pathdex.evaluation.comparison import METHODS, comparison_methods, held_out_queries, retrieval_settings
+from pathdex.evaluation.comparison import METHODS, comparison_methods, held_out_queries, search_options
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 
@@ -22,22 +22,24 @@ def model(split: Split) -> DeepRetrieval:
     return DeepRetrieval(**small, threads=1).fit(split.train)
 
 
-def test_settings_are_the_beams_and_budgets_that_were_named() -> None:
-    named = retrieval_settings(10, beams=[5], candidates=[20, 50])
+def test_one_set_of_options_per_beam_and_number_of_candidates() -> None:
+    named = search_options(10, beams=[5], candidates=[20, 50])
     assert named == [{"beam": 5}, {"candidates": 20}, {"candidates": 50}]
 
 
-def test_without_any_the_budgets_follow_n() -> None:
-    assert retrieval_settings(10) == [{"candidates": 50}, {"candidates": 100}, {"candidates": 200}]
+def test_the_default_candidates_are_multiples_of_n() -> None:
+    assert search_options(10) == [{"candidates": 50}, {"candidates": 100}, {"candidates": 200}]
 
 
-def test_a_budget_below_n_is_refused() -> None:
-    with pytest.raises(QueryError, match=r"^candidates=5, 9: must be at least n=10"):
-        retrieval_settings(10, candidates=[5, 9, 20])
+def test_fewer_candidates_than_n_are_refused() -> None:
+    with pytest.raises(
+        QueryError, match=r"^candidates=5: must be at least n=10, or n items cannot be found; ask for fewer items or"
+    ):
+        search_options(10, candidates=[5, 9, 20])
 
 
-def test_deep_retrieval_comes_once_per_setting_and_the_others_once(model: DeepRetrieval, split: Split) -> None:
-    methods = comparison_methods(model, split.train, settings=[{"beam": 1}, {"beam": 2}])
+def test_deep_retrieval_appears_once_per_set_of_options_and_the_others_once(model: DeepRetrieval, split: Split) -> None:
+    methods = comparison_methods(model, split.train, options=[{"beam": 1}, {"beam": 2}])
     assert [(one.name, dict(one.options)) for one in methods] == [
         ("deep-retrieval", {"beam": 1}),
         ("deep-retrieval", {"beam": 2}),
@@ -46,13 +48,13 @@ def test_deep_retrieval_comes_once_per_setting_and_the_others_once(model: DeepRe
         ("popularity", {}),
     ]
     assert tuple(dict.fromkeys(one.name for one in methods)) == METHODS
-    chosen = comparison_methods(model, split.train, settings=[], names=["popularity"])
+    chosen = comparison_methods(model, split.train, options=[], names=["popularity"])
     assert [one.name for one in chosen] == ["popularity"]
 
 
 def test_an_unknown_method_is_refused(model: DeepRetrieval, split: Split) -> None:
     with pytest.raises(QueryError, match=r"^methods='brute': must be among deep-retrieval, brute-force, item-cf"):
-        comparison_methods(model, split.train, settings=[], names=["brute"])
+        comparison_methods(model, split.train, options=[], names=["brute"])
 
 
 def test_the_held_out_queries_are_test_or_valid(split: Split) -> None:

@@ -1,4 +1,4 @@
-"""Metrics on answers that a person can check by hand."""
+"""Metrics on answers that can be checked by hand."""
 
 import math
 
@@ -26,7 +26,7 @@ def test_padding_is_no_hit() -> None:
 
 
 def test_one_row_of_truth_per_query() -> None:
-    with pytest.raises(DataError, match="recommended has 2 rows and truth 3: must be one of each per query"):
+    with pytest.raises(DataError, match=r"^recommended has 2 rows and truth 3; pass the same queries to both$"):
         metrics.hit_matrix(RECOMMENDED[:2], TRUTH)
 
 

@@ -1,4 +1,4 @@
-"""The picture of an index."""
+"""The plot of an index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_only_m_steps_have_an_objective() -> None:
 
 
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
-def test_the_ending_decides_the_kind(tmp_path: Path, ending: str, start: bytes) -> None:
+def test_the_ending_selects_the_format(tmp_path: Path, ending: str, start: bytes) -> None:
     assert plot_index(HEALTH, RECORDS, tmp_path / f"index.{ending}").read_bytes().startswith(start)
 
 
@@ -35,7 +35,7 @@ def test_an_index_without_m_steps_can_be_drawn(tmp_path: Path) -> None:
     assert plot_index(HEALTH, [], tmp_path / "index.svg").exists()
 
 
-def test_the_figures_are_in_the_picture(tmp_path: Path) -> None:
+def test_the_plot_shows_the_figures(tmp_path: Path) -> None:
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.fonttype": "none"}):
@@ -45,7 +45,7 @@ def test_the_figures_are_in_the_picture(tmp_path: Path) -> None:
 
 
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"the ending '.bmp' is not known; write to .png, .pdf, .svg$"):
+    with pytest.raises(StorageError, match=r"unknown ending '.bmp'; use .png, .pdf, .svg$"):
         plot_index(HEALTH, RECORDS, tmp_path / "index.bmp")
 
 

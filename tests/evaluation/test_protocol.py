@@ -1,4 +1,4 @@
-"""The protocol on answers that are known."""
+"""The protocol on known answers."""
 
 import json
 from pathlib import Path
@@ -20,16 +20,16 @@ def evaluation() -> Evaluation:
     return evaluate([Method("countdown", Countdown())], QUERIES, n=2, item_counts=COUNTS)
 
 
-def test_both_treatments_of_seen_items_are_always_there(evaluation: Evaluation) -> None:
+def test_seen_items_are_removed_and_kept(evaluation: Evaluation) -> None:
     assert [(result.method, result.filter_seen) for result in evaluation.results] == [
         ("countdown", True),
         ("countdown", False),
     ]
 
 
-def test_figures_are_means_of_what_each_user_got(evaluation: Evaluation) -> None:
+def test_figures_are_means_over_the_users(evaluation: Evaluation) -> None:
     removed, kept = evaluation.results
-    # Removed: [1, 2] (two hits), [0, 2] (one hit), [0, 1] (none). Kept: [0, 1] for everybody.
+    # Removed: [1, 2] (two hits), [0, 2] (one hit), [0, 1] (none). Kept: [0, 1] for every user.
     assert removed.per_user["precision"].tolist() == [1.0, 0.5, 0.0]
     assert removed.per_user["recall"].tolist() == [1.0, 1.0, 0.0]
     assert removed.figures["f_measure"] == pytest.approx((1 + 2 / 3 + 0) / 3)
@@ -48,7 +48,7 @@ def test_candidates_are_measured(evaluation: Evaluation) -> None:
     assert kept.figures["candidates"] == 10
 
 
-def test_the_json_has_the_promised_form(evaluation: Evaluation, tmp_path: Path) -> None:
+def test_the_json_format(evaluation: Evaluation, tmp_path: Path) -> None:
     written = json.loads(evaluation.to_json(tmp_path / "new folder" / "evaluation.json").read_text())
     assert (written["n"], written["users"], len(written["results"])) == (2, 3, 2)
     assert list(written["results"][0]) == [
@@ -78,7 +78,7 @@ def test_options_reach_the_recommender_and_the_row() -> None:
     found = evaluate(
         [Method("a", recommender, {"candidates": 3}), Method("b", recommender)], QUERIES, n=2, item_counts=COUNTS
     )
-    assert {str(options) for _, _, options in recommender.asked[:2]} == {"{'candidates': 3}"}
+    assert {str(options) for _, _, options in recommender.calls[:2]} == {"{'candidates': 3}"}
     assert [row["candidate_budget"] for row in found.to_dict()["results"]] == [3, 3, None, None]
     assert found.results[0].figures["max_candidates"] == 3
 
@@ -87,20 +87,20 @@ def test_batches_do_not_change_the_result(evaluation: Evaluation) -> None:
     recommender = Countdown()
     again = evaluate([Method("countdown", recommender)], QUERIES, n=2, item_counts=COUNTS, batch=2)
     assert again.to_dict() == evaluation.to_dict()
-    assert [count for count, _, _ in recommender.asked] == [2, 1, 2, 1]
+    assert [count for count, _, _ in recommender.calls] == [2, 1, 2, 1]
 
 
 def test_progress_counts_queries() -> None:
-    heard: list[tuple[str, int, int]] = []
+    calls: list[tuple[int, int | None]] = []
     evaluate(
         [Method("countdown", Countdown())],
         QUERIES,
         n=2,
         item_counts=COUNTS,
         batch=2,
-        progress=lambda *event: heard.append(event),
+        progress=lambda *call: calls.append(call),
     )
-    assert heard == [("countdown", done, 6) for done in (2, 3, 5, 6)]
+    assert calls == [(done, 6) for done in (2, 3, 5, 6)]
 
 
 def test_the_standard_error() -> None:
@@ -114,13 +114,21 @@ def test_the_standard_error() -> None:
         ({"n": 0}, QueryError, "n=0: must be a whole number of at least 1"),
         ({"n": 2.0}, QueryError, "n=2.0: must be a whole number"),
         ({"batch": 0}, QueryError, "batch=0: must be a whole number of at least 1"),
-        ({"methods": []}, QueryError, "methods is empty: must name at least one"),
-        ({"queries": make_queries([], [])}, DataError, "queries is empty: must hold at least one user"),
-        ({"queries": make_queries([[1], [1]], [[2], []])}, DataError, "1 queries have an empty truth"),
+        ({"methods": []}, QueryError, r"^methods=\[\]: must name at least one; pass"),
+        (
+            {"queries": make_queries([], [])},
+            DataError,
+            r"^queries=Queries\(0 users, 0 items to find\): must hold at least one user; hold out",
+        ),
+        (
+            {"queries": make_queries([[1], [1]], [[2], []])},
+            DataError,
+            "^1 queries have an empty truth; leave these users out$",
+        ),
         (
             {"item_counts": COUNTS[:9]},
             DataError,
-            "item_counts has 9 entries, but the queries hold item code 9: must count the whole catalogue",
+            "^item_counts has 9 entries, but the queries hold item code 9; pass split.train",
         ),
     ],
 )

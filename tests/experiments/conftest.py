@@ -1,37 +1,37 @@
-"""A tiny data set and a finished report of it, made once."""
+"""A tiny data set and a finished report, made once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pathdex.data import generate
-from pathdex.experiments.report_request import Asked, check_asked
+from pathdex.experiments.report_request import ReproduceOptions, make_report_request
 from pathdex.experiments.reproduce import Report, reproduce
-from pathdex.experiments.steps import Step, Unwatched
+from pathdex.experiments.steps import ReportProgress, Step
 from tests.tiny import TINY
 
 
-class Diary(Unwatched):
-    """Keeps the names of the steps that were done, and stops before a step of that name."""
+class StepRecorder(ReportProgress):
+    """Records planned and finished steps, and interrupts before the step `stop`."""
 
     def __init__(self, stop: str | None = None) -> None:
-        self.done: list[str] = []
-        self.left: list[str] = []
+        self.planned: list[str] = []
+        self.finished: list[str] = []
         self.stop = stop
 
-    def planned(self, steps: Any, finished: int) -> None:
-        self.left = [step.name for step in steps]
+    def on_plan(self, steps: Sequence[Step], finished: int) -> None:
+        self.planned = [step.name for step in steps]
 
-    def started(self, step: Step) -> None:
+    def on_step_begin(self, step: Step) -> None:
         if step.name == self.stop:
             raise KeyboardInterrupt
 
-    def finished(self, step: Step, seconds: float) -> None:
-        self.done.append(step.name)
+    def on_step_end(self, step: Step, seconds: float) -> None:
+        self.finished.append(step.name)
 
 
 @pytest.fixture(scope="session")
@@ -41,9 +41,9 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def asked(planted: Path) -> Asked:
-    """A quick look with two systems and the ceiling of one of them."""
-    return Asked(
+def options(planted: Path) -> ReproduceOptions:
+    """A quick run with two methods and brute force."""
+    return ReproduceOptions(
         planted,
         split={"valid_users": 8, "test_users": 12},
         methods=["item-cf", "deep-retrieval", "brute-force"],
@@ -56,13 +56,13 @@ def asked(planted: Path) -> Asked:
 
 
 @pytest.fixture(scope="session")
-def report(asked: Asked, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """A whole report; tests only read it."""
+def report(options: ReproduceOptions, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """A finished report; tests only read it."""
     folder = tmp_path_factory.mktemp("reports") / "quick"
-    return reproduce(check_asked(asked), folder, command="pathdex reproduce rows.parquet")
+    return reproduce(make_report_request(options), folder, command="pathdex reproduce rows.parquet")
 
 
 @pytest.fixture
-def short(asked: Asked) -> Asked:
-    """The same with one seed and without the study of the index."""
-    return replace(asked, seeds=[0], sensitivity=False)
+def short(options: ReproduceOptions) -> ReproduceOptions:
+    """The same with one seed and without the sensitivity study."""
+    return replace(options, seeds=[0], sensitivity=False)

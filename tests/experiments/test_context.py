@@ -1,4 +1,4 @@
-"""Data, splits and models of a request."""
+"""Data, splits and models of a report."""
 
 from __future__ import annotations
 
@@ -10,54 +10,55 @@ import pytest
 from pathdex.errors import DataError
 from pathdex.experiments.context import Context, checksum
 from pathdex.experiments.presets import Budget
-from pathdex.experiments.report_request import Asked, Request, check_asked
-from pathdex.experiments.steps import Store, Unwatched
+from pathdex.experiments.report_request import ReportRequest, ReproduceOptions, make_report_request
+from pathdex.experiments.steps import ReportProgress, StepStore
 from pathdex.recommenders.brute_force import BruteForce
 
 
-def workshop(asked: Asked, folder: Path) -> Context:
-    return Context(check_asked(asked), Store(folder), Unwatched())
+def make_context(options: ReproduceOptions, folder: Path) -> Context:
+    return Context(make_report_request(options), StepStore(folder), ReportProgress())
 
 
-def test_a_seed_draws_the_users_and_gives_them_again(asked: Asked, tmp_path: Path) -> None:
-    one = workshop(asked, tmp_path)
+def test_a_seed_always_draws_the_same_users(options: ReproduceOptions, tmp_path: Path) -> None:
+    one = make_context(options, tmp_path)
     first, other = one.split(0), one.split(1)
     users = [split.test.users.ids(range(12)) for split in (first, other, one.split(0))]
     assert users[0] == users[2] != users[1]
     assert (len(first.valid), len(first.test)) == (8, 12)
 
 
-def test_a_quick_look_takes_few_users(asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Request, "effort", Budget(most_held_out=3, most_users=50))
-    split = workshop(asked, tmp_path).split(0)
+def test_the_budget_limits_the_users(
+    options: ReproduceOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ReportRequest, "budget", Budget(max_held_out=3, max_users=50))
+    split = make_context(options, tmp_path).split(0)
     assert (len(split.valid), len(split.test), split.train.num_users) == (3, 3, 44)
-    last = workshop(replace(asked, split={"kind": "leave-last"}), tmp_path).split(0)
+    last = make_context(replace(options, split={"kind": "leave-last"}), tmp_path).split(0)
     assert (len(last.valid), len(last.test), last.train.num_users) == (3, 3, 50)
 
 
-def test_users_to_ask_are_needed(asked: Asked, tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"^split='users': leaves 8 validation and 0 test users, and both are asked; ho"
-    ):
-        workshop(replace(asked, split={"valid_users": 8, "test_users": 0}), tmp_path).split(0)
-    untuned = replace(asked, split={"valid_users": 0, "test_users": 5}, quick=False)
-    assert len(workshop(replace(untuned, tune=False), tmp_path).split(0).test) == 5
+def test_held_out_users_are_needed(options: ReproduceOptions, tmp_path: Path) -> None:
+    message = r"^split='users': leaves 8 validation and 0 test users, and both are needed; hold out more of each$"
+    with pytest.raises(DataError, match=message):
+        make_context(replace(options, split={"valid_users": 8, "test_users": 0}), tmp_path).split(0)
+    untuned = replace(options, split={"valid_users": 0, "test_users": 5}, quick=False)
+    assert len(make_context(replace(untuned, tune=False), tmp_path).split(0).test) == 5
     with pytest.raises(DataError, match=r"leaves 0 validation and 5 test users"):
-        workshop(untuned, tmp_path).split(0)
+        make_context(untuned, tmp_path).split(0)
 
 
-def test_a_model_is_kept_and_opened_again(asked: Asked, tmp_path: Path) -> None:
-    one = workshop(replace(asked, methods=["item-cf"], parameters={}), tmp_path)
+def test_a_kept_model_can_be_loaded(options: ReproduceOptions, tmp_path: Path) -> None:
+    one = make_context(replace(options, methods=["item-cf"], parameters={}), tmp_path)
     model, fitted = one.fit("item-cf", {"neighbours": 7}, 0)
     one.keep("item-cf", 0, model)
-    assert one.model("item-cf", 0).get_state().settings["neighbours"] == 7
+    assert one.model("item-cf", 0).get_params()["neighbours"] == 7
     assert fitted["fit_seconds"] > 0
     assert [file.name for file in (tmp_path / "models").iterdir()] == ["item-cf-seed0"]
 
 
-def test_brute_force_searches_the_vectors_of_deep_retrieval(asked: Asked, tmp_path: Path) -> None:
-    one = workshop(asked, tmp_path)
-    model, fitted = one.fit("deep-retrieval", asked.parameters["deep-retrieval"], 0)
+def test_brute_force_shares_the_model_of_deep_retrieval(options: ReproduceOptions, tmp_path: Path) -> None:
+    one = make_context(options, tmp_path)
+    model, fitted = one.fit("deep-retrieval", options.parameters["deep-retrieval"], 0)
     one.keep("deep-retrieval", 0, model)
     brute, _ = one.fit("brute-force", {}, 0)
     one.keep("brute-force", 0, brute)
@@ -67,7 +68,7 @@ def test_brute_force_searches_the_vectors_of_deep_retrieval(asked: Asked, tmp_pa
     assert [record["phase"] for record in fitted["records"]] == ["encoder"] * 2 + ["structure"] * 5
 
 
-def test_the_checksum_of_a_folder_is_that_of_its_files(tmp_path: Path) -> None:
+def test_the_checksum_of_a_folder_depends_on_all_its_files(tmp_path: Path) -> None:
     for name, text in (("a", "1"), ("b/c", "2")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)

@@ -1,4 +1,4 @@
-"""The methods of the comparison: who takes part, how they are asked, what is tried."""
+"""How methods are selected, queried and tuned in the comparison."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathdex.experiments.method_specs import METHOD_SPECS, choose_methods
 from pathdex.recommenders.registry import ESTIMATORS, make_estimator
 
 
-def test_every_estimator_takes_part() -> None:
-    assert sorted(METHOD_SPECS) == sorted(ESTIMATORS)
+def test_every_registered_estimator_has_a_spec() -> None:
+    assert list(METHOD_SPECS) == list(ESTIMATORS)
 
 
-def test_all_that_is_tuned_has_the_same_number_of_trials() -> None:
+def test_all_tuned_methods_have_the_same_number_of_trials() -> None:
     assert {len(one.trials) for one in METHOD_SPECS.values()} == {0, 3}
     assert [name for name, one in METHOD_SPECS.items() if not one.trials] == ["popularity", "brute-force"]
 
 
 @pytest.mark.parametrize("name", METHOD_SPECS)
-def test_every_trial_and_the_first_look_are_valid(name: str) -> None:
+def test_the_hyper_parameters_of_trials_and_quick_runs_are_valid(name: str) -> None:
     for values in ({}, METHOD_SPECS[name].quick, *METHOD_SPECS[name].trials):
         made = make_estimator(name, values, seed=3, threads=1)
         assert made.name == name
@@ -29,18 +29,18 @@ def test_every_trial_and_the_first_look_are_valid(name: str) -> None:
             assert all(getattr(made.options, one) == taken[one] for one in taken if one in made.run_options)
 
 
-def test_searches_are_asked_for_ten_times_n_candidates() -> None:
+def test_searches_score_ten_times_n_candidates() -> None:
     """A beam of 5 n nodes has 10 n children."""
-    assert METHOD_SPECS["deep-retrieval"].options(20) == {"candidates": 200}
-    assert METHOD_SPECS["tdm"].options(20) == {"beam": 100}
-    assert METHOD_SPECS["ffm-hnsw"].options(20) == {"ef_search": 200}
-    assert METHOD_SPECS["item-cf"].options(20) == {}
+    assert METHOD_SPECS["deep-retrieval"].query_options(20) == {"candidates": 200}
+    assert METHOD_SPECS["tdm"].query_options(20) == {"beam": 100}
+    assert METHOD_SPECS["ffm-hnsw"].query_options(20) == {"ef_search": 200}
+    assert METHOD_SPECS["item-cf"].query_options(20) == {}
 
 
 def test_the_curves() -> None:
-    assert METHOD_SPECS["tdm"].swept(10) == [{"beam": beam} for beam in (10, 20, 50, 100, 200, 400)]
-    assert METHOD_SPECS["deep-retrieval"].swept(10)[:3] == [{"beam": 1}, {"beam": 2}, {"beam": 5}]
-    assert METHOD_SPECS["popularity"].swept(10) == []
+    assert METHOD_SPECS["tdm"].curve_options(10) == [{"beam": beam} for beam in (10, 20, 50, 100, 200, 400)]
+    assert METHOD_SPECS["deep-retrieval"].curve_options(10)[:3] == [{"beam": 1}, {"beam": 2}, {"beam": 5}]
+    assert METHOD_SPECS["popularity"].curve_options(10) == []
 
 
 def test_an_unknown_hyper_parameter_is_refused() -> None:
@@ -48,7 +48,7 @@ def test_an_unknown_hyper_parameter_is_refused() -> None:
         make_estimator("item-cf", {"epochs": 3})
 
 
-def test_methods_come_in_the_order_of_the_tables() -> None:
+def test_methods_are_in_the_order_of_the_registry() -> None:
     assert choose_methods(["brute-force", "popularity", "deep-retrieval"])[0] == [
         "popularity",
         "deep-retrieval",
@@ -60,7 +60,7 @@ def test_methods_come_in_the_order_of_the_tables() -> None:
         choose_methods(["item-fc"])
 
 
-def test_a_method_without_its_package_is_left_out_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_without_its_package_is_left_out_unless_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def lacking(name: str, *_: object, **__: object) -> None:
         if name == "ffm-hnsw":
             raise MissingExtraError("usearch", "ann", "the HNSW graph of ffm-hnsw")

@@ -1,4 +1,4 @@
-"""Known data sets by name and by file."""
+"""Presets by name and by file name."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from pathdex.experiments.presets import PRESETS, find_preset
         ("events.parquet", "none"),
     ],
 )
-def test_a_data_set_is_known_by_its_file(source: str, name: str) -> None:
+def test_the_file_name_selects_the_preset(source: str, name: str) -> None:
     assert find_preset(None, Path(source)) is PRESETS[name]
 
 
-def test_a_named_preset_wins() -> None:
+def test_a_name_overrides_the_file_name() -> None:
     assert find_preset("none", Path("ml-1m.zip")).reading == {}
     with pytest.raises(ConfigError, match=r"^preset='movielens': must be one of .*; did you mean 'movielens-1m'\?$"):
         find_preset("movielens", Path("x.csv"))
 
 
-def test_the_settings_of_the_paper() -> None:
+def test_the_hyper_parameters_of_the_paper() -> None:
     books, movies = PRESETS["amazon-books"], PRESETS["movielens-20m"]
     assert (books.n, movies.n) == (200, 10)
     assert books.split == {"kind": "users", "valid_users": 5000, "test_users": 5000}

@@ -1,4 +1,4 @@
-"""A whole report, an interrupted one that goes on, and what a report refuses."""
+"""A finished report, an interrupted one that is resumed, and what a report refuses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathdex.data import generate
 from pathdex.errors import DataError, MissingExtraError, RunError
 from pathdex.experiments.method_specs import METHOD_SPECS
 from pathdex.experiments.plan import make_plan
-from pathdex.experiments.report_request import Asked, check_asked
+from pathdex.experiments.report_request import ReproduceOptions, make_report_request
 from pathdex.experiments.reproduce import Report, reproduce
 from pathdex.system import Feature
-from tests.experiments.conftest import Diary
+from tests.experiments.conftest import StepRecorder
 
 SECTIONS = [
     "Comparison",
@@ -34,12 +34,12 @@ def modified(folder: Path) -> dict[str, int]:
 
 
 @pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes seconds, and is not what such a test is about."""
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip drawing, which takes seconds."""
     monkeypatch.setattr("pathdex.experiments.reproduce.write_report", lambda results, folder: (folder, folder))
 
 
-def test_both_pages_hold_every_section_and_figure(report: Report) -> None:
+def test_both_pages_have_every_section_and_figure(report: Report) -> None:
     page, markdown = report.html.read_text(), report.markdown.read_text()
     for section in SECTIONS:
         assert f"<h2>{section}</h2>" in page
@@ -49,18 +49,18 @@ def test_both_pages_hold_every_section_and_figure(report: Report) -> None:
         assert ElementTree.parse(report.html.parent / "figures" / f"{name}.svg").getroot().tag.endswith("svg")
     assert page.count("<svg") == len(FIGURES)
     assert "<script" not in page
-    assert "A quick look" in page
+    assert "Quick run" in page
 
 
-def test_the_page_needs_nothing_from_elsewhere(report: Report) -> None:
-    """Addresses stand only in the names of XML, which nothing follows."""
+def test_the_page_is_self_contained(report: Report) -> None:
+    """The only addresses are XML namespaces."""
     page = report.html.read_text()
     assert 'src="' not in page
     assert "@import" not in page
     assert "<link" not in page
 
 
-def test_the_json_has_a_row_for_every_method_setting_seed_and_treatment(report: Report) -> None:
+def test_the_json_has_a_row_per_method_options_seed_and_filter(report: Report) -> None:
     content = json.loads(report.json.read_text())
     assert content == json.loads(json.dumps(report.results))
     rows = content["results"]
@@ -84,7 +84,7 @@ def test_means_and_deviations_follow_from_the_rows(report: Report) -> None:
     assert own["f_measure_deviation"] == pytest.approx(abs(first - second) / 2**0.5)
 
 
-def test_every_method_is_tested_against_the_best_other_system(report: Report) -> None:
+def test_every_method_is_tested_against_the_best_other_one(report: Report) -> None:
     pairs = {(row["method"], row["against"]) for row in report.results["significance"]}
     assert pairs == {
         ("item-cf", "deep-retrieval"),
@@ -104,7 +104,7 @@ def test_every_method_is_tested_against_the_best_other_system(report: Report) ->
     assert (there["difference"] > 0) == (means["item-cf"] > means["deep-retrieval"])
 
 
-def test_the_other_parts_are_there(report: Report) -> None:
+def test_the_other_parts(report: Report) -> None:
     results = report.results
     assert set(results["sensitivity"]) == {"num_nodes", "depth", "paths_per_item", "beam_size", "penalty"}
     assert all(sum(row["base"] for row in rows) == 1 for rows in results["sensitivity"].values())
@@ -122,43 +122,43 @@ def test_the_other_parts_are_there(report: Report) -> None:
     assert found["versions"]["torch"]
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_a_finished_report_is_written_anew_without_any_step(asked: Asked, report: Report) -> None:
-    folder, diary = report.html.parent, Diary()
+@pytest.mark.usefixtures("without_figures")
+def test_a_finished_report_is_written_again_without_running_a_step(options: ReproduceOptions, report: Report) -> None:
+    folder, recorder = report.html.parent, StepRecorder()
     before = modified(folder)
     assert (
-        reproduce(check_asked(asked), folder, watcher=diary, command="x").results["results"]
+        reproduce(make_report_request(options), folder, progress=recorder, command="x").results["results"]
         == report.results["results"]
     )
-    assert diary.left == []
+    assert recorder.planned == []
     assert modified(folder) == before
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_an_interrupted_run_goes_on_without_redoing(short: Asked, tmp_path: Path) -> None:
-    request = check_asked(short)
+@pytest.mark.usefixtures("without_figures")
+def test_an_interrupted_report_is_resumed_without_repeating_steps(short: ReproduceOptions, tmp_path: Path) -> None:
+    request = make_report_request(short)
     names = [step.name for step in make_plan(request)]
-    stop = Diary(stop="loss-seed0")
+    stop = StepRecorder(stop="loss-seed0")
     with pytest.raises(KeyboardInterrupt):
-        reproduce(request, tmp_path / "report", watcher=stop)
-    assert stop.done == names[: names.index("loss-seed0")]
+        reproduce(request, tmp_path / "report", progress=stop)
+    assert stop.finished == names[: names.index("loss-seed0")]
     before = modified(tmp_path / "report")
-    rest = Diary()
-    reproduce(request, tmp_path / "report", watcher=rest)
-    assert stop.done + rest.done == names
+    rest = StepRecorder()
+    reproduce(request, tmp_path / "report", progress=rest)
+    assert stop.finished + rest.finished == names
     after = modified(tmp_path / "report")
     assert {name: after[name] for name in before} == before
-    more = Diary()
+    more = StepRecorder()
     added = replace(short, methods=[*short.methods, "popularity"])
-    reproduce(check_asked(added), tmp_path / "report", watcher=more)
-    # Times compare only within one run, so they are taken again.
-    assert more.done == ["fit-popularity-seed0", "time-seed0"]
+    reproduce(make_report_request(added), tmp_path / "report", progress=more)
+    # Times are comparable only within one run, so they are measured again.
+    assert more.finished == ["fit-popularity-seed0", "time-seed0"]
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_tuning_tries_every_value_and_fits_the_chosen_one_once(short: Asked, tmp_path: Path) -> None:
-    asked = replace(short, methods=["item-cf"], parameters={}, seeds=[0, 1], quick=False)
-    found = reproduce(check_asked(asked), tmp_path / "report").results
+@pytest.mark.usefixtures("without_figures")
+def test_tuning_tries_every_trial_and_fits_the_selected_one_once(short: ReproduceOptions, tmp_path: Path) -> None:
+    options = replace(short, methods=["item-cf"], parameters={}, seeds=[0, 1], quick=False)
+    found = reproduce(make_report_request(options), tmp_path / "report").results
     trials = found["tuning"]["item-cf"]
     assert [trial["parameters"] for trial in trials] == [{}, *METHOD_SPECS["item-cf"].trials]
     best = next(trial for trial in trials if trial["chosen"])
@@ -172,38 +172,40 @@ def test_tuning_tries_every_value_and_fits_the_chosen_one_once(short: Asked, tmp
     ]
 
 
-def test_a_changed_request_is_refused(asked: Asked, report: Report) -> None:
+def test_a_changed_request_is_refused(options: ReproduceOptions, report: Report) -> None:
     folder = report.html.parent
-    with pytest.raises(RunError, match=r"goes on as it was begun: n=4, but the report has 3; ask for the same, or"):
-        reproduce(check_asked(replace(asked, n=4)), folder)
-    with pytest.raises(RunError, match=r"first_seed=1, but the report has 0"):
-        reproduce(check_asked(replace(asked, seeds=[1, 0])), folder)
-    other = {"deep-retrieval": {**asked.parameters["deep-retrieval"], "epochs": 3}}
     with pytest.raises(
-        RunError, match=r"fit-deep-retrieval-seed0.json goes on as it was begun: parameters=.*'epochs': 3"
+        RunError, match=r"cannot be resumed with other options: n=4, but the report has 3; use the same"
     ):
-        reproduce(check_asked(replace(asked, parameters=other)), folder)
+        reproduce(make_report_request(replace(options, n=4)), folder)
+    with pytest.raises(RunError, match=r"first_seed=1, but the report has 0"):
+        reproduce(make_report_request(replace(options, seeds=[1, 0])), folder)
+    other = {"deep-retrieval": {**options.parameters["deep-retrieval"], "epochs": 3}}
+    with pytest.raises(
+        RunError, match=r"fit-deep-retrieval-seed0.json cannot be resumed with other options: parameters=.*'epochs': 3"
+    ):
+        reproduce(make_report_request(replace(options, parameters=other)), folder)
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_changed_data_is_refused(short: Asked, planted: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("without_figures")
+def test_changed_data_is_refused(short: ReproduceOptions, planted: Path, tmp_path: Path) -> None:
     source = tmp_path / "rows.parquet"
     source.write_bytes(planted.read_bytes())
-    asked = replace(short, source=source, methods=["popularity"], parameters={})
-    reproduce(check_asked(asked), tmp_path / "report")
+    options = replace(short, source=source, methods=["popularity"], parameters={})
+    reproduce(make_report_request(options), tmp_path / "report")
     generate(tmp_path / "other.parquet", users=80, items=40, interactions=1200, seed=1).replace(source)
     with pytest.raises(RunError, match=r"checksum='\w{64}', but the report has '\w{64}'"):
-        reproduce(check_asked(asked), tmp_path / "report")
+        reproduce(make_report_request(options), tmp_path / "report")
 
 
-def test_data_that_is_not_there(short: Asked, tmp_path: Path) -> None:
+def test_missing_data_is_refused(short: ReproduceOptions, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"does not exist; check the path$"):
-        reproduce(check_asked(replace(short, source=tmp_path / "no.parquet")), tmp_path / "report")
+        reproduce(make_report_request(replace(short, source=tmp_path / "no.parquet")), tmp_path / "report")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_figures_need_their_package(short: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_figures_need_matplotlib(short: ReproduceOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = Feature("the figures of a report (pathdex reproduce)", "no_such_package", "plot")
-    monkeypatch.setattr("pathdex.experiments.reproduce.FIGURES", missing)
+    monkeypatch.setattr("pathdex.experiments.reproduce.PLOTTING", missing)
     with pytest.raises(MissingExtraError, match=r"no_such_package; install it with: pip install 'pathdex\[plot\]'"):
-        reproduce(check_asked(short), tmp_path / "report")
+        reproduce(make_report_request(short), tmp_path / "report")

@@ -67,7 +67,7 @@ def test_the_validation_users_and_a_beam(runs: tuple[Run, Run]) -> None:
 
 
 def test_a_run_is_not_compared_with_itself(runs: tuple[Run, Run]) -> None:
-    with pytest.raises(QueryError, match=r"^RUN_A and RUN_B are both .*: must be two runs$"):
+    with pytest.raises(QueryError, match=r"^RUN_A and RUN_B are both .*; pass two runs$"):
         compare_runs(runs[0], runs[0])
 
 
@@ -80,5 +80,5 @@ def test_other_users_are_refused(runs: tuple[Run, Run], tmp_path: Path) -> None:
 def test_other_items_behind_the_same_users_are_refused(runs: tuple[Run, Run], tmp_path: Path) -> None:
     renamed = split_users(blocks(first_id=100), valid_users=6, test_users=60, seed=0)
     other = make(tmp_path / "run", renamed, epochs=0, rounds=0)
-    with pytest.raises(RunError, match=r"hold out the same users with another history, so they cannot be compared"):
+    with pytest.raises(RunError, match=r"hold out the same users with a different history, so they cannot be compared"):
         compare_runs(runs[0], other)

@@ -1,4 +1,4 @@
-"""What a run is asked for."""
+"""Requests of training runs."""
 
 from __future__ import annotations
 
@@ -6,23 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pathdex.data import Interactions, Ragged, Vocabulary
 from pathdex.errors import ConfigError, RunError
-from pathdex.experiments.run_request import Given, Request, check_request, check_resume, default_held_out
-
-
-def users(count: int, length: int = 3) -> Interactions:
-    rows = Ragged.from_rows([[0] * length] * count)
-    return Interactions(rows, Vocabulary([str(one) for one in range(count)]), Vocabulary(["only"]))
-
-
-@pytest.mark.parametrize(("count", "held_out"), [(2, 0), (3, 1), (40, 2), (100, 5), (50_000, 1000)])
-def test_a_twentieth_of_the_users_is_held_out_for_each_set(count: int, held_out: int) -> None:
-    assert default_held_out(users(count)) == {"valid_users": held_out, "test_users": held_out}
-
-
-def test_users_with_one_item_cannot_be_held_out() -> None:
-    assert default_held_out(users(100, length=1)) == {"valid_users": 0, "test_users": 0}
+from pathdex.experiments.run_request import RunRequest, TrainOptions, check_resume, make_run_request
 
 
 @pytest.fixture
@@ -32,9 +17,9 @@ def rows(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_request_is_read_split_and_remembered(rows: Path) -> None:
-    request = check_request(
-        Given(rows, {"min_interactions": 2}, {"test_users": 3}, {"epochs": 1}, {"seed": 4, "threads": 1})
+def test_a_request_reads_and_splits_the_data(rows: Path) -> None:
+    request = make_run_request(
+        TrainOptions(rows, {"min_interactions": 2}, {"test_users": 3}, {"epochs": 1}, {"seed": 4, "threads": 1})
     )
     split = request.prepare()
     assert (split.train.num_users, len(split.valid), len(split.test)) == (6, 1, 3)
@@ -48,21 +33,21 @@ def test_a_request_is_read_split_and_remembered(rows: Path) -> None:
 
 
 def test_the_seed_draws_the_held_out_users(rows: Path) -> None:
-    given = [Given(rows, split={"test_users": 3}, options={"seed": seed}) for seed in (1, 1, 2)]
-    drawn = [check_request(one).prepare().test.users.ids(range(3)) for one in given]
+    given = [TrainOptions(rows, split={"test_users": 3}, options={"seed": seed}) for seed in (1, 1, 2)]
+    drawn = [make_run_request(one).prepare().test.users.ids(range(3)) for one in given]
     assert drawn[0] == drawn[1]
     assert drawn[0] != drawn[2]
 
 
-def test_other_splits_take_their_own_options(rows: Path) -> None:
-    request = check_request(Given(rows, split={"kind": "leave-last", "k": 2}))
+def test_other_kinds_of_split_have_their_own_options(rows: Path) -> None:
+    request = make_run_request(TrainOptions(rows, split={"kind": "leave-last", "k": 2}))
     assert request.prepare().test.truth.lengths.tolist() == [2] * 10
 
 
-def test_every_problem_is_in_one_error() -> None:
+def test_all_problems_are_in_one_error() -> None:
     with pytest.raises(ConfigError) as caught:
-        check_request(
-            Given(
+        make_run_request(
+            TrainOptions(
                 None,
                 {"min_interactions": 0},
                 {"kind": "temporal", "test_users": 5},
@@ -85,15 +70,19 @@ def test_every_problem_is_in_one_error() -> None:
 class TestResume:
     @pytest.fixture
     def request_kept(self, rows: Path) -> dict[str, object]:
-        request: Request = check_request(Given(rows, {"min_rating": 4.0}, {"test_users": 3}, {"epochs": 1}))
+        request: RunRequest = make_run_request(
+            TrainOptions(rows, {"min_rating": 4.0}, {"test_users": 3}, {"epochs": 1})
+        )
         return {"config": request.config.to_dict(), "options": vars(request.options), **request.to_dict()}
 
-    def test_the_same_words_or_none_are_fine(self, request_kept: dict[str, object], rows: Path) -> None:
-        check_resume(request_kept, Given())
-        check_resume(request_kept, Given(rows, {"min_rating": 4.0}, {"test_users": 3}, {"epochs": 1}, {"seed": 0}))
+    def test_equal_or_absent_options_are_accepted(self, request_kept: dict[str, object], rows: Path) -> None:
+        check_resume(request_kept, TrainOptions())
+        check_resume(
+            request_kept, TrainOptions(rows, {"min_rating": 4.0}, {"test_users": 3}, {"epochs": 1}, {"seed": 0})
+        )
 
-    def test_each_difference_is_named(self, request_kept: dict[str, object], rows: Path) -> None:
-        given = Given(rows.with_name("b.csv"), {}, {"kind": "temporal"}, {"epochs": 2}, {"seed": 7})
+    def test_each_difference_is_listed(self, request_kept: dict[str, object], rows: Path) -> None:
+        given = TrainOptions(rows.with_name("b.csv"), {}, {"kind": "temporal"}, {"epochs": 2}, {"seed": 7})
         with pytest.raises(RunError) as caught:
             check_resume(request_kept, given)
         text = str(caught.value)

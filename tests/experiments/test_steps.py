@@ -1,4 +1,4 @@
-"""Steps are done once; what does not fit is refused."""
+"""Steps run once; mismatches are refused."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pytest
 
 from pathdex.errors import RunError
 from pathdex.experiments.source_digest import source_digest
-from pathdex.experiments.steps import Step, Store
+from pathdex.experiments.steps import Step, StepStore
 
 
-def work(**inputs: Any) -> dict[str, Any]:
+def double(**inputs: Any) -> dict[str, Any]:
     return {"doubled": 2 * inputs["value"]}
 
 
-def test_a_step_leaves_its_result_time_and_memory(tmp_path: Path) -> None:
-    store, step = Store(tmp_path / "report"), Step("one", "double", "Double one", {"value": 1})
+def test_a_step_stores_its_result_time_and_memory(tmp_path: Path) -> None:
+    store, step = StepStore(tmp_path / "report"), Step("one", "double", "Double one", {"value": 1})
     assert not store.has(step)
-    seconds = store.do(step, work)
+    seconds = store.run(step, double)
     assert store.has(step)
     assert store.result("one") == {"doubled": 2}
     record = store.record("one")
@@ -29,43 +29,43 @@ def test_a_step_leaves_its_result_time_and_memory(tmp_path: Path) -> None:
     assert record["code"] == source_digest()
 
 
-def test_a_step_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    store, step = Store(tmp_path / "report"), Step("one", "double", "Double one")
+def test_a_failed_step_stores_nothing(tmp_path: Path) -> None:
+    store, step = StepStore(tmp_path / "report"), Step("one", "double", "Double one")
     with pytest.raises(KeyError):
-        store.do(step, work)
+        store.run(step, double)
     assert not store.has(step)
 
 
-def test_other_inputs_are_refused_or_done_again(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.do(Step("one", "double", "", {"value": 1}), work)
-    with pytest.raises(RunError, match=r"one.json goes on as it was begun: value=2, but the report has 1"):
+def test_changed_inputs_are_refused_unless_the_step_is_replaceable(tmp_path: Path) -> None:
+    store = StepStore(tmp_path)
+    store.run(Step("one", "double", "", {"value": 1}), double)
+    with pytest.raises(RunError, match=r"one.json cannot be resumed with other options: value=2, but the report has 1"):
         store.has(Step("one", "double", "", {"value": 2}))
-    assert not store.has(Step("one", "double", "", {"value": 2}, again=True))
-    assert store.has(Step("one", "double", "", {"value": 1}, again=True))
+    assert not store.has(Step("one", "double", "", {"value": 2}, replaceable=True))
+    assert store.has(Step("one", "double", "", {"value": 1}, replaceable=True))
 
 
-def test_a_folder_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_report_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(RunError, match=r"exists and holds no report; choose another folder$"):
-        Store(tmp_path).begin({"n": 1})
-    with pytest.raises(RunError, match=r"exists and holds no report; choose another folder$"):
-        Store(tmp_path / "mine.txt").begin({"n": 1})
+    with pytest.raises(RunError, match=r"exists and is not a report; choose another folder$"):
+        StepStore(tmp_path).begin({"n": 1})
+    with pytest.raises(RunError, match=r"exists and is not a report; choose another folder$"):
+        StepStore(tmp_path / "mine.txt").begin({"n": 1})
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_a_report_is_begun_once(tmp_path: Path) -> None:
-    Store(tmp_path / "report").begin({"n": 1, "seeds": (0, 1)})
-    Store(tmp_path / "report").begin({"n": 1, "seeds": (0, 1)})
+def test_a_report_keeps_its_request(tmp_path: Path) -> None:
+    StepStore(tmp_path / "report").begin({"n": 1, "seeds": (0, 1)})
+    StepStore(tmp_path / "report").begin({"n": 1, "seeds": (0, 1)})
     with pytest.raises(RunError, match="n=2, but the report has 1"):
-        Store(tmp_path / "report").begin({"n": 2, "seeds": (0, 1)})
+        StepStore(tmp_path / "report").begin({"n": 2, "seeds": (0, 1)})
 
 
-def test_a_damaged_file_names_the_way_out(tmp_path: Path) -> None:
-    store, step = Store(tmp_path), Step("one", "double", "", {"value": 1})
-    store.do(step, work)
+def test_a_damaged_file_is_reported_with_a_remedy(tmp_path: Path) -> None:
+    store, step = StepStore(tmp_path), Step("one", "double", "", {"value": 1})
+    store.run(step, double)
     (tmp_path / "steps" / "one.json").write_text("{")
-    with pytest.raises(RunError, match=r"one.json is damaged .*; remove it, and this step is done again$"):
+    with pytest.raises(RunError, match=r"one.json is damaged .*; delete it to run this step again$"):
         store.has(step)
-    with pytest.raises(RunError, match=r"two.json cannot be read .*; make the report again in a new folder$"):
+    with pytest.raises(RunError, match=r"two.json cannot be read .*; write the report to a new folder$"):
         store.result("two")

@@ -1,4 +1,4 @@
-"""Who is asked how often and in which order. No time is asserted."""
+"""The order and number of timed queries. No time is asserted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathdex.retrieval.ranking import Ranking
 from tests.evaluation.fakes import Countdown
 
 
-class Noting(Countdown):
+class Recording(Countdown):
     def __init__(self, name: str, notes: list[tuple[str, int, bool]]) -> None:
         super().__init__()
         self.label, self.notes = name, notes
@@ -24,16 +24,16 @@ class Noting(Countdown):
         return super().rank(histories, n, filters)
 
 
-def test_methods_take_turns_and_the_order_turns_round() -> None:
+def test_methods_take_turns_and_the_order_alternates() -> None:
     notes: list[tuple[str, int, bool]] = []
     histories = Ragged.from_rows([[0], [1], [2], [3], [4]])
-    heard: list[tuple[int, int]] = []
+    progress: list[tuple[int, int | None]] = []
     timings = time_methods(
-        [(Noting("a", notes), {}), (Noting("b", notes), {})],
+        [(Recording("a", notes), {}), (Recording("b", notes), {})],
         histories,
         2,
         rounds=3,
-        advanced=lambda done, total: heard.append((done, total)),
+        progress=lambda *call: progress.append(call),
     )
     warm = 2 * (WARM_CALLS + 1)
     rounds = [notes[warm + 6 * place : warm + 6 * (place + 1)] for place in range(6)]
@@ -41,8 +41,8 @@ def test_methods_take_turns_and_the_order_turns_round() -> None:
     assert all([size for _, size, _ in part] == [1, 1, 1, 1, 1, BATCH] for part in rounds)
     assert len(notes) == warm + 36
     assert all(removed for _, _, removed in notes)
-    assert [len(one.one) for one in timings] == [3, 3]
-    assert heard[-1] == (6, 6)
+    assert [len(one.single) for one in timings] == [3, 3]
+    assert progress[-1] == (6, 6)
 
 
 def test_the_figures_of_a_timing() -> None:
@@ -56,7 +56,7 @@ def test_the_figures_of_a_timing() -> None:
     }
 
 
-def test_one_thread_inside_and_as_many_as_before_outside() -> None:
+def test_thread_counts_are_limited_and_restored() -> None:
     before = torch.get_num_threads(), numba.get_num_threads()
     with one_thread():
         assert (torch.get_num_threads(), numba.get_num_threads()) == (1, 1)

@@ -1,4 +1,4 @@
-"""The `pathdex` command: one file per command; parse, call the library, print."""
+"""The `pathdex` command. Each command is one file: parse, call the library, print."""
 
 from pathdex.cli.app import main
 

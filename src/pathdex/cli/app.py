@@ -1,4 +1,4 @@
-"""The command and its subcommands. Each imports the library when it runs, so `--help` is quick."""
+"""The command and its subcommands. Each imports the library when it runs, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from pathdex.cli.command import command
 
 app = typer.Typer(
     name="pathdex",
-    help="Deep Retrieval: learn a path index from interactions, and recommend from it by beam search.",
+    help="Deep Retrieval: learn a path index from interactions and recommend items by beam search.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-data = typer.Typer(help="Look at, check, fetch and generate interactions.", no_args_is_help=True)
+data = typer.Typer(help="Describe, validate, fetch and generate interactions.", no_args_is_help=True)
 app.add_typer(data, name="data")
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(value: bool) -> None:
+    if value:
         typer.echo(f"pathdex {pathdex.__version__}")
         raise typer.Exit
 
@@ -71,9 +71,8 @@ app.command("doctor")(command(doctor.doctor))
 
 def main() -> None:
     """The entry point."""
-    # Threads that spin while they wait make training several times slower where the cores are shared; threads that
-    # sleep at once make it twice as slow where they are not. So they spin for some microseconds. Torch reads this when
-    # it is imported, which the commands do later.
+    # On shared cores, OpenMP threads that spin while waiting slow training down several times; on free cores, threads
+    # that sleep at once halve its speed. So they spin for some microseconds. Torch reads these variables on import.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     app()

@@ -1,4 +1,4 @@
-"""What all commands share: how errors end them, and how their options are written."""
+"""What all commands share: error handling and option parsing."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ from typing import Annotated, Any, ParamSpec
 import typer
 
 from pathdex.cli.console import err
-from pathdex.errors import ConfigError, PathdexError
+from pathdex.errors import ConfigError, PathdexError, Problem
 
 P = ParamSpec("P")
 
 FAILED = 1
 INTERRUPTED = 130
 
-RunPath = Annotated[
-    Path, typer.Argument(help="The --out of `pathdex train`, or a folder that save() wrote.", metavar="RUN")
-]
+RunPath = Annotated[Path, typer.Argument(help="The --out folder of `pathdex train`, or a saved model.", metavar="RUN")]
 _Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
 def command(function: Callable[P, None]) -> Callable[..., None]:
-    """A function as a command: an error that Pathdex raises on purpose becomes one message and exit code 1.
+    """A function as a command: a `PathdexError` becomes one message and exit code 1.
 
-    Warnings become one line each. Ctrl-C ends with code 130. Any other exception is a bug and stays visible.
+    Warnings are printed as one line each, and Ctrl-C exits with code 130. Other exceptions are bugs and propagate.
     """
     signature = inspect.signature(function, eval_str=True)
     debugging = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug)
@@ -56,7 +54,7 @@ def command(function: Callable[P, None]) -> Callable[..., None]:
 
 
 def gathers(name: str, options: Sequence[inspect.Parameter]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace a function's parameter `name` by many options; it gets a dict of those that were given."""
+    """Replace a function's parameter `name` by options; the function gets a dict of the given ones."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
@@ -75,7 +73,7 @@ def gathers(name: str, options: Sequence[inspect.Parameter]) -> Callable[[Callab
 
 
 def option(name: str, kind: Any, help: str, *, panel: str, switch: bool = False) -> inspect.Parameter:
-    """An option of `gathers`: `name` as a flag, None where it is not given."""
+    """An option for `gathers`: `name` as a flag, None if not given."""
     flag = "--" + name.replace("_", "-")
     flags = f"{flag}/--no-{flag[2:]}" if switch else flag
     annotation = Annotated[kind | None, typer.Option(flags, help=help, rich_help_panel=panel)]
@@ -93,21 +91,19 @@ def _plain_warnings() -> Iterator[None]:
         yield
 
 
-def words(text: str | None, option: str) -> list[str]:
-    """The parts of `a,b,c`. An option that is given must name something."""
+def split_list(text: str | None, option: str) -> list[str]:
+    """The parts of `a,b,c`; none if the option is not given. An empty list is an error."""
     parts = [part.strip() for part in (text or "").split(",")]
     parts = [part for part in parts if part]
     if text is not None and not parts:
-        raise ConfigError([f"{option} {text!r}: must name at least one, separated by commas"])
+        raise ConfigError([Problem("must name at least one, separated by commas", option, text)])
     return parts
 
 
-def numbers(text: str | None, option: str) -> list[int]:
-    """The whole numbers of `10,50,100`."""
-    parts = words(text, option)
-    wrong = [part for part in parts if not part.isdecimal() or int(part) < 1]
-    if wrong:
-        raise ConfigError(
-            [f"{option} {text!r}: {', '.join(wrong)} must be whole numbers of at least 1; write them as 50,100,200"]
-        )
+def split_integers(text: str | None, option: str, *, low: int = 1) -> list[int]:
+    """The whole numbers of `10,50,100`, each at least `low`."""
+    parts = split_list(text, option)
+    if any(not part.isdecimal() or int(part) < low for part in parts):
+        rule = f"must be whole numbers of at least {low}"
+        raise ConfigError([Problem(rule, option, text, "separate them by commas, as in 5,10,20")])
     return [int(part) for part in parts]

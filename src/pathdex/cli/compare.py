@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathdex.cli.console import counting, err, out, table
+from pathdex.cli.console import err, out
+from pathdex.cli.progress import show_progress
+from pathdex.tables import TextTable
 
 if TYPE_CHECKING:
     from pathdex.experiments.run_comparison import RunComparison
@@ -16,20 +18,24 @@ NAMES = {"f_measure": "F", "ndcg": "NDCG", "hit_rate": "hit rate", "mrr": "MRR"}
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="The --out of `pathdex train`.", metavar="RUN_A")],
-    second: Annotated[Path, typer.Argument(help="Another, with the same held-out users.", metavar="RUN_B")],
+    first: Annotated[Path, typer.Argument(help="The --out folder of `pathdex train`.", metavar="RUN_A")],
+    second: Annotated[Path, typer.Argument(help="Another run with the same held-out users.", metavar="RUN_B")],
     n: Annotated[int, typer.Option("--n", help="Items recommended per user.")] = 10,
-    on: Annotated[str, typer.Option(help="Held-out users to ask: test or valid.")] = "test",
+    on: Annotated[str, typer.Option(help="Held-out users: test or valid.")] = "test",
     candidates: Annotated[
-        int | None, typer.Option(help="The most items scored per user. [default: 10 times n]")
+        int | None, typer.Option(help="Maximum number of items scored per user. [default: 10 times n]")
     ] = None,
-    beam: Annotated[int | None, typer.Option(help="In its place: paths followed per user.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures here.", metavar="FILE")] = None,
+    beam: Annotated[
+        int | None, typer.Option(help="Number of paths followed per user, instead of --candidates.")
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the results to this file.", metavar="FILE")
+    ] = None,
 ) -> None:
-    """Compare two runs user by user: differences with 95% intervals, and whether chance explains them.
+    """Compare two runs user by user, with 95% intervals and p-values.
 
-    Both runs must hold out the same users: train them on the same data with the same split and seed. The p-values are
-    of the paired randomisation test on the users' differences, corrected by Holm's method for the number of metrics.
+    Both runs must hold out the same users: train them on the same data with the same split and seed. The p-values come
+    from a paired randomisation test and are corrected for the number of metrics by Holm's method.
 
     Examples:
 
@@ -37,34 +43,34 @@ def compare(
 
         pathdex compare runs/first runs/second --n 50 --on valid --json difference.json
     """
-    from pathdex.errors import ConfigError
+    from pathdex.errors import ConfigError, Problem
+    from pathdex.evaluation.report import SEEN_ITEMS, options_text
     from pathdex.experiments.run_comparison import compare_runs
     from pathdex.experiments.runs import Run
 
     if beam is not None and candidates is not None:
-        raise ConfigError([f"--beam {beam}, --candidates {candidates}: a search has one width; leave one of them out"])
-    options: dict[str, Any] = {"beam": beam} if beam is not None else {}
-    if candidates is not None:
-        options = {"candidates": candidates}
+        rule = f"cannot be combined with --candidates={candidates}"
+        raise ConfigError([Problem(rule, "--beam", beam, "leave one of them out")])
+    given = {"beam": beam, "candidates": candidates}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     a, b = Run.open(first), Run.open(second)
-    with counting("answering queries") as progress:
-        found = compare_runs(a, b, on=on, n=n, progress=lambda _, done, total: progress(done, total), **options)
+    with show_progress("evaluating") as progress:
+        found = compare_runs(a, b, on=on, n=n, progress=progress, **options)
     console = out()
-    width = ", ".join(f"{name} {value:,}" for name, value in found.options.items())
-    err().print(f"A: {found.a}\nB: {found.b}\n{found.users:,} {on} users, {width}")
-    for removed, words in ((True, "seen items removed"), (False, "seen items kept")):
-        console.print(table(f"Top {n}, in %, {words}", _COLUMNS, _rows(found, removed)))
+    err().print(f"A: {found.a}\nB: {found.b}\n{found.users:,} {on} users, {options_text(found.options)}")
+    for filter_seen, words in SEEN_ITEMS.items():
+        console.print(TextTable(f"Top {n}, in %, {words}", _COLUMNS, _rows(found, filter_seen)))
     if json_file is not None:
         found.to_json(json_file)
 
 
-_COLUMNS = ["metric", "A", "B", "A - B", "95% interval", "p", "p by Holm"]
+_COLUMNS = ["metric", "A", "B", "A - B", "95% interval", "p", "p (Holm)"]
 
 
-def _rows(found: RunComparison, removed: bool) -> list[list[str]]:
+def _rows(found: RunComparison, filter_seen: bool) -> list[list[str]]:
     rows = []
     for one in found.differences:
-        if one.filter_seen is removed:
+        if one.filter_seen is filter_seen:
             test = one.test
             interval = f"{100 * test.low:+.2f} to {100 * test.high:+.2f}"
             figures = [f"{100 * one.a:.2f}", f"{100 * one.b:.2f}", f"{100 * test.difference:+.2f}", interval]

@@ -7,22 +7,23 @@ from typing import Annotated
 
 import typer
 
-from pathdex.cli.console import counting, out
+from pathdex.cli.console import out
+from pathdex.cli.progress import show_progress
 
 
 def generate(
     target: Annotated[Path, typer.Argument(help="The Parquet file to write.", metavar="OUT")],
-    users: Annotated[int, typer.Option(help="How many users.")] = 3_000,
-    items: Annotated[int, typer.Option(help="How many items.")] = 2_000,
-    interactions: Annotated[int, typer.Option(help="How many rows.")] = 120_000,
+    users: Annotated[int, typer.Option(help="Number of users.")] = 3_000,
+    items: Annotated[int, typer.Option(help="Number of items.")] = 2_000,
+    interactions: Annotated[int, typer.Option(help="Number of interactions.")] = 120_000,
     depth: Annotated[int, typer.Option(help="Layers of the planted paths.")] = 3,
     nodes: Annotated[int | None, typer.Option(help="Nodes per layer. [default: about 8 items per path]")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
 ) -> None:
-    """Generate interactions with a known structure: every item lives on one or two planted paths, users follow paths.
+    """Generate interactions with a known structure: items are on one or two planted paths, and users follow paths.
 
-    The rows are streamed to Parquet, so the size is limited by the disk. The truth is written beside them.
+    Rows are streamed to Parquet, so only the disk limits the size. The planted paths are written to a second file.
 
     Examples:
 
@@ -33,7 +34,7 @@ def generate(
     from pathdex.data import generate as generate_file
     from pathdex.data import truth_file
 
-    with counting("generating rows") as progress:
+    with show_progress("generating rows") as progress:
         generate_file(
             target,
             users=users,

@@ -18,10 +18,10 @@ STYLES = {"error": "red", "warning": "yellow", "info": ""}
 def validate(
     source: DataPath,
     reading: dict[str, Any],
-    valid_users: Annotated[int, typer.Option(help="Validation users that a split would hold out.")] = 0,
-    test_users: Annotated[int, typer.Option(help="Test users that a split would hold out.")] = 0,
+    valid_users: Annotated[int, typer.Option(help="Check that this many validation users can be held out.")] = 0,
+    test_users: Annotated[int, typer.Option(help="Check that this many test users can be held out.")] = 0,
 ) -> None:
-    """Check a data set before any training: all problems at once; exit code 1 where training would refuse it.
+    """Validate a data set and list all problems. Exits with code 1 if training would reject it.
 
     Examples:
 
@@ -31,12 +31,7 @@ def validate(
     """
     from pathdex.data import validate as findings_of
 
-    findings = findings_of(
-        source,
-        **reading,
-        valid_users=valid_users,
-        test_users=test_users,
-    )
+    findings = findings_of(source, **reading, valid_users=valid_users, test_users=test_users)
     console = out()
     for finding in findings:
         console.print(str(finding), style=STYLES[finding.level])

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathdex.cli.console import LogLines, err, out, pairs, table
+from pathdex.cli.console import err, out
 from pathdex.cli.inspect import health_tables
+from pathdex.cli.progress import training_callbacks
+from pathdex.tables import TextTable, pairs
 
 if TYPE_CHECKING:
     from pathdex.data import DemoCatalogue
     from pathdex.data.splits import Split
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
-SETTINGS: dict[str, Any] = {
+PARAMETERS: dict[str, Any] = {
     "num_nodes": 16,
     "embedding_dim": 32,
     "structure_hidden": 64,
@@ -28,26 +30,26 @@ SETTINGS: dict[str, Any] = {
     "epochs": 8,
     "rounds": 4,
     "final_epochs": 1,
-    # Matrices this small gain nothing from a second thread, and lose much where the cores are shared.
+    # Matrices this small gain nothing from a second thread, and lose much on shared cores.
     "threads": 1,
 }
-"""Enough for this shop, and done in about a minute."""
+"""Enough for this data, and trained in about a minute."""
 MEAN_LENGTH = 16
 N = 10
 HELD_OUT = 20
-"""One user in so many is asked in the end."""
+"""One user in this many is held out."""
 SHOWN_HISTORY = 6
 SHOWN_ITEMS = 4
 SHOWN_USERS = 3
 
 
 def demo(
-    users: Annotated[int, typer.Option(help="How many users.")] = 8_000,
-    items: Annotated[int, typer.Option(help="How many items.")] = 1_600,
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
-    folder: Annotated[Path | None, typer.Option("--out", help="Keep the model in this folder.", metavar="DIR")] = None,
+    users: Annotated[int, typer.Option(help="Number of users.")] = 8_000,
+    items: Annotated[int, typer.Option(help="Number of items.")] = 1_600,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    folder: Annotated[Path | None, typer.Option("--out", help="Save the model to this folder.", metavar="DIR")] = None,
 ) -> None:
-    """Generate a shop with planted interests, train on it, evaluate, and show recommendations and their paths.
+    """Generate a shop with planted interests, train, evaluate, and show recommendations and their paths.
 
     Takes one to two minutes on two cores. Nothing is written unless --out is given.
 
@@ -61,19 +63,18 @@ def demo(
     from pathdex.errors import StorageError
     from pathdex.evaluation.plots import m_step_records
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
-    from pathdex.training.callbacks import interactive
 
     if folder is not None and folder.exists():
         raise StorageError(f"{folder} exists; choose another folder")
-    console, note = out(), err()
+    console = out()
     catalogue = demo_catalogue(items=items, users=users, mean_length=MEAN_LENGTH, seed=seed)
     data = catalogue.data
-    console.print("A small shop: every item belongs to one interest, some to two, and users move through interests.")
+    console.print("A small shop: each item belongs to one or two interests, and users move between interests.")
     console.print(f"{data!r}; items such as {_example(catalogue)}\n")
     split = split_users(data, test_users=max(1, users // HELD_OUT), seed=seed)
-    note.print("training: the encoder first, then EM on the paths")
-    model = DeepRetrieval(seed=seed, **SETTINGS)
-    model.fit(split.train, callbacks=None if interactive() else [LogLines()])
+    err().print("training the encoder, then the paths by EM")
+    model = DeepRetrieval(seed=seed, **PARAMETERS)
+    model.fit(split.train, callbacks=training_callbacks())
     _evaluate(model, split)
     for part in health_tables(model.health(), m_step_records(model.records)):
         console.print(part)
@@ -81,37 +82,36 @@ def demo(
     _recommendations(model, split, catalogue)
     if folder is not None:
         model.save(folder)
-        console.print(f"\n{folder}: the model; try: pathdex inspect {folder}")
+        console.print(f"\nSaved the model to {folder}. Try: pathdex inspect {folder}")
 
 
 def _example(catalogue: DemoCatalogue) -> str:
     most_shared = max(catalogue.paths, key=lambda item: len(catalogue.interests(item)))
-    return f"{most_shared!r}, which is in {' and in '.join(catalogue.interests(most_shared))}"
+    return f"{most_shared!r}, which belongs to {' and '.join(catalogue.interests(most_shared))}"
 
 
 def _evaluate(model: DeepRetrieval, split: Split) -> None:
-    from pathdex.evaluation.comparison import comparison_methods, retrieval_settings
+    from pathdex.evaluation.comparison import comparison_methods, search_options
     from pathdex.evaluation.protocol import evaluate
-    from pathdex.evaluation.report import evaluation_table
+    from pathdex.evaluation.report import evaluation_tables
 
-    settings = retrieval_settings(N)
-    methods = comparison_methods(model, split.train, settings=settings)
+    methods = comparison_methods(model, split.train, options=search_options(N))
     result = evaluate(methods, split.test, n=N, item_counts=split.train.item_counts())
-    console = out()
-    console.print(evaluation_table(result, console.width))
+    for table in evaluation_tables(result):
+        out().print(table)
 
 
 def _recovery(model: DeepRetrieval, catalogue: DemoCatalogue) -> None:
     from pathdex.evaluation.recovery import planted_recovery
 
     names = [str(one) for one in model.items.ids(range(len(model.items)))]
-    found = planted_recovery(model.model_state.paths, [catalogue.interests(name) for name in names])
+    found = planted_recovery(model.paths, [catalogue.interests(name) for name in names])
     out().print(
         pairs(
             "Planted interests",
             {
                 "items on paths of their own interest": f"{found.purity:.1%} (by chance {found.purity_by_chance:.1%})",
-                "items of two interests on paths of both": f"{found.both_interests:.1%} "
+                "items with two interests on paths of both": f"{found.both_interests:.1%} "
                 f"(by chance {found.both_by_chance:.1%})",
             },
         )
@@ -122,8 +122,8 @@ def _recommendations(model: DeepRetrieval, split: Split, catalogue: DemoCatalogu
     import numpy as np
 
     console = out()
-    telling = np.flatnonzero(split.test.history.lengths >= SHOWN_HISTORY)
-    for user in telling[:SHOWN_USERS].tolist():
+    long_enough = np.flatnonzero(split.test.history.lengths >= SHOWN_HISTORY)
+    for user in long_enough[:SHOWN_USERS].tolist():
         history = model.items.ids(split.test.history[user][-SHOWN_HISTORY:])
         wanted = set(model.items.ids(split.test.truth[user]))
         console.print(f"\nAfter {', '.join(map(str, history))}:")
@@ -140,5 +140,5 @@ def _recommendations(model: DeepRetrieval, split: Split, catalogue: DemoCatalogu
                     "yes" if one.id in wanted else "",
                 ]
             )
-        columns = ["recommended", "interest", "path", "p(path | history)", "items on it", "was taken later"]
-        console.print(table("", columns, rows, left=3))
+        columns = ["recommended", "interest", "path", "p(path | history)", "items on it", "in the truth"]
+        console.print(TextTable("", columns, rows, text_columns=3))

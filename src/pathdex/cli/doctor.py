@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathdex.cli.console import out, pairs, table
+from pathdex.cli.console import out
+from pathdex.tables import TextTable, pairs
 
 GIGABYTE = 1e9
 
 
 def doctor() -> None:
-    """Show what this machine and this installation offer, and what to install for what is missing.
+    """Show versions, hardware and optional features, and how to install missing ones.
 
     Example:
 
@@ -35,4 +36,4 @@ def doctor() -> None:
         [feature.purpose, feature.package, "yes" if feature.available else f"no: {feature.install}"]
         for feature in FEATURES
     ]
-    console.print(table("\nOptional features", ["for", "package", "installed"], rows, left=3))
+    console.print(TextTable("\nOptional features", ["feature", "package", "installed"], rows, text_columns=3))

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import RenderableType
 
 from pathdex.cli.command import RunPath
-from pathdex.cli.console import out, pairs, table
+from pathdex.cli.console import out
+from pathdex.tables import TextTable, pairs
 
 if TYPE_CHECKING:
     from pathdex.index.health import IndexHealth
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 def inspect(
     folder: RunPath,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw it: .png, .pdf or .svg (needs the extra `plot`).", metavar="FILE")
+        Path | None, typer.Option(help="Also draw a plot: .png, .pdf or .svg (needs the extra `plot`).", metavar="FILE")
     ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures here.", metavar="FILE")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the results to this file.", metavar="FILE")
+    ] = None,
 ) -> None:
-    """Show the health of a learned index: how items are spread over paths and nodes, and how EM came there.
+    """Show the health of an index: how items are spread over paths and nodes, and the M-steps of its training.
 
     Examples:
 
@@ -31,13 +33,13 @@ def inspect(
 
         pathdex inspect runs/first --plot index.png --json index.json
     """
-    from pathdex.evaluation.plots import check_picture, m_step_records, plot_index
+    from pathdex.evaluation.plots import check_plot_file, m_step_records, plot_index
     from pathdex.recommenders.capabilities import HasIndex, require
     from pathdex.recommenders.registry import load
     from pathdex.storage.json_file import write_json
 
     if plot is not None:
-        check_picture(plot)
+        check_plot_file(plot)
     model = require(load(folder), HasIndex)
     health, steps = model.health(), m_step_records(model.records)
     console = out()
@@ -47,11 +49,11 @@ def inspect(
         write_json(json_file, {"health": health.to_dict(), "m_steps": steps})
     if plot is not None:
         plot_index(health, steps, plot)
-        console.print(f"{plot}: the picture")
+        console.print(f"Wrote {plot}")
 
 
-def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[RenderableType]:
-    """The figures of an index as tables."""
+def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[TextTable]:
+    """The health of an index and its M-steps as tables."""
     facts = {
         "items": f"{health.num_items:,}, each on J = {health.paths_per_item} paths",
         "paths in use": f"{health.used_paths:,} of K^D = {health.num_nodes}^{health.depth}",
@@ -71,10 +73,10 @@ def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[
             zip(health.entropy, health.entropy_share, health.dead_nodes, strict=True), start=1
         )
     ]
-    parts: list[RenderableType] = [
+    parts: list[TextTable] = [
         pairs("Index", facts),
-        table("\nPaths by the number of their items", ["items", "paths", "share"], sizes),
-        table("Nodes", ["layer", "entropy (nats)", "of log K", "dead"], layers),
+        TextTable("\nPaths by number of items", ["items", "paths", "share"], sizes),
+        TextTable("Nodes", ["layer", "entropy (nats)", "of log K", "dead"], layers),
     ]
     if steps:
         rows = [
@@ -88,6 +90,6 @@ def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[
             ]
             for number, step in enumerate(steps, start=1)
         ]
-        columns = ["M-step", "objective", "paths in use", "item's path size", "top size", "paths kept"]
-        parts.append(table("M-steps", columns, rows))
+        columns = ["M-step", "objective", "paths in use", "average item's path", "fullest path", "paths kept"]
+        parts.append(TextTable("M-steps", columns, rows))
     return parts

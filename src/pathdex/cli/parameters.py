@@ -1,4 +1,4 @@
-"""A flag for every hyper-parameter, made from the fields of `Config`."""
+"""One flag per hyper-parameter, generated from the fields of `Config`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathdex.cli.command import gathers, option
 from pathdex.config import Config
 
 PANEL = "Hyper-parameters"
-SWITCHES = "Hyper-parameters that are on or off"
-"""Apart, since their second name would take the room for all others in a narrow terminal."""
+SWITCHES = "Hyper-parameters (on or off)"
+"""A separate panel, since the `--no-` names would squeeze the columns of the others."""
 _KINDS = {"int": int, "float": float, "str": str, "bool": bool}
 
 
 def flags() -> list[inspect.Parameter]:
-    """One option per field of `Config`, None where it is not given."""
+    """One option per field of `Config`, None if not given."""
     return [_flag(spec) for spec in dataclasses.fields(Config)]
 
 

@@ -1,4 +1,4 @@
-"""The argument and the options that say what is read: those of `pathdex.read`."""
+"""The data argument and the options of `pathdex.read`."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ DataPath = Annotated[
 FORMAT = option(
     "format",
     str,
-    "Kind of file where its name does not say: csv, tsv, jsonl, parquet, inter, movielens, amazon.",
+    "File format, if the name does not show it: csv, tsv, jsonl, parquet, inter, movielens, amazon.",
     panel=PANEL,
 )
 COLUMNS = [
-    option("user", str, "Column of user ids, if its name is not a common one.", panel=PANEL),
-    option("item", str, "Column of item ids, likewise.", panel=PANEL),
-    option("time", str, "Column of timestamps, likewise; without one the order of the rows counts.", panel=PANEL),
+    option("user", str, "Column of user ids; found by its name if not given.", panel=PANEL),
+    option("item", str, "Column of item ids; found by its name if not given.", panel=PANEL),
+    option("time", str, "Column of timestamps; found by its name, or else the row order is used.", panel=PANEL),
 ]
 OPTIONS = [
     *COLUMNS,
-    option("rating", str, "Column of ratings, likewise.", panel=PANEL),
+    option("rating", str, "Column of ratings; found by its name if not given.", panel=PANEL),
     option("min_rating", float, "Keep rows with at least this rating.", panel=PANEL),
     option("min_interactions", int, "Keep users with at least this many rows.", panel=PANEL),
     option("min_item_interactions", int, "Keep items with at least this many rows.", panel=PANEL),

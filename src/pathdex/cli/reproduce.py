@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pathdex.cli.command import INTERRUPTED, words
-from pathdex.cli.console import err, out, table
+from pathdex.cli.command import INTERRUPTED, split_integers, split_list
+from pathdex.cli.console import err, out
 from pathdex.cli.reading import DataPath, takes_reading
 from pathdex.cli.splitting import as_split, takes_split
-from pathdex.cli.steps import steps_display
-from pathdex.cli.train import RUNNING
-from pathdex.errors import ConfigError
+from pathdex.cli.train import RUN_OPTIONS
+from pathdex.errors import ConfigError, Problem
+from pathdex.tables import TextTable
 
 
 @takes_split
@@ -24,44 +23,50 @@ def reproduce(
     reading: dict[str, Any],
     held_out: dict[str, Any],
     source: DataPath,
-    folder: Annotated[Path, typer.Option("--out", help="The folder of the report, new or begun.", metavar="REPORT")],
+    folder: Annotated[
+        Path, typer.Option("--out", help="The folder of the report, new or to resume.", metavar="REPORT")
+    ],
     preset: Annotated[
         str | None,
         typer.Option(
-            help="movielens-20m and amazon-books with the paper's settings, movielens-1m, or none. [default: by the "
-            "name of the file]"
+            help="movielens-20m or amazon-books with the paper's hyper-parameters, movielens-1m, or none. [default: by "
+            "file name]"
         ),
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Some of the methods of docs/baselines.md. [default: all that are installed]")
+        str | None, typer.Option(help="Some of the methods in docs/baselines.md. [default: all installed ones]")
     ] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(help="Each draws the held-out users and trains. [default: 0,1,2; paper presets 0 to 4]"),
+        typer.Option(help="Seeds for held-out users and training. [default: 0,1,2; 0 to 4 for the paper's presets]"),
     ] = None,
     n: Annotated[
         int | None, typer.Option("--n", help="Items recommended per user. [default: 10, or the preset's]")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A first look: one seed, few users and epochs, nothing tuned.")
+        bool, typer.Option("--quick", help="Quick run: one seed, few users and epochs, no tuning.")
     ] = False,
-    tune: Annotated[bool, typer.Option("--tune/--no-tune", help="Tune every method on the validation users.")] = True,
+    tune: Annotated[bool, typer.Option("--tune/--no-tune", help="Tune every method on validation data.")] = True,
     sensitivity: Annotated[
-        bool, typer.Option("--sensitivity/--no-sensitivity", help="Study K, D, J, B and alpha of Deep Retrieval.")
+        bool, typer.Option("--sensitivity/--no-sensitivity", help="Vary K, D, J, B and alpha of Deep Retrieval.")
     ] = True,
-    setting: Annotated[
+    parameters: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", help="Fix a hyper-parameter, the value as JSON: tdm.epochs=2.", metavar="METHOD.NAME=VALUE"
+            "--set", help="Fix a hyper-parameter; the value is JSON, as in tdm.epochs=2.", metavar="METHOD.NAME=VALUE"
         ),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu (default), cuda, cuda:0 ...", rich_help_panel=RUNNING)] = None,
-    threads: Annotated[int | None, typer.Option(help="Default: all cores.", rich_help_panel=RUNNING)] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Device: cpu (default), cuda, cuda:0 ...", rich_help_panel=RUN_OPTIONS)
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Number of threads; default: all cores.", rich_help_panel=RUN_OPTIONS)
+    ] = None,
 ) -> None:
-    """Repeat the paper's experiments on any data: every method, tables and figures with honest statistics.
+    """Run the paper's experiments on any data: all methods, with tables, figures and significance tests.
 
-    REPORT gets report.html, report.md and results.json. An interrupted call is made again and goes on; what is finished
-    is not done again. Methods and seeds can be added later.
+    REPORT gets report.html, report.md and results.json. Re-run the command to resume; finished steps are skipped.
+    Methods and seeds can be added later.
 
     Examples:
 
@@ -69,39 +74,39 @@ def reproduce(
 
         pathdex reproduce events.parquet --out reports/events --n 50 --methods item-cf,tdm,deep-retrieval,brute-force
     """
-    from pathdex.experiments.report.figures import FIGURES
-    from pathdex.experiments.report_request import Asked, check_asked, command_line
+    from pathdex.cli.report_progress import show_steps
+    from pathdex.experiments.report_request import ReproduceOptions, command_line, make_report_request
     from pathdex.experiments.reproduce import reproduce as run_steps
+    from pathdex.system import PLOTTING
 
-    FIGURES.require()
-    asked = Asked(
+    PLOTTING.require()
+    given = ReproduceOptions(
         source=source,
         reading=reading,
         split=as_split(held_out),
         preset=preset,
-        methods=words(methods, "--methods"),
-        seeds=_seeds(seeds),
+        methods=split_list(methods, "--methods"),
+        seeds=split_integers(seeds, "--seeds", low=0),
         n=n,
-        parameters=_settings(setting or []),
+        parameters=parse_parameters(parameters or []),
         quick=quick,
         tune=tune,
         sensitivity=sensitivity,
         device=device,
         threads=threads,
     )
-    request = check_asked(asked)
-    note = err()
+    request = make_report_request(given)
+    log = err()
     for name, why in request.missing.items():
-        note.print(f"{name} is left out: {why}")
-    command = command_line(asked, folder)
+        log.print(f"{name} is left out: {why}")
     try:
-        with ExitStack() as stack:
-            report = run_steps(request, folder, watcher=steps_display(note, stack), command=command)
+        with show_steps(log) as progress:
+            report = run_steps(request, folder, progress=progress, command=command_line(given, folder))
     except KeyboardInterrupt:
-        note.print(f"\nInterrupted. The same command goes on with {folder}.")
+        log.print("\nInterrupted. Re-run the command to resume; finished steps are skipped.")
         raise typer.Exit(INTERRUPTED) from None
     console = out()
-    console.print(table(f"Top {request.n}, in %, seen items removed", _COLUMNS, _rows(report.results), left=1))
+    console.print(TextTable(f"Top {request.n}, in %, seen items removed", _COLUMNS, _rows(report.results)))
     console.print(f"{report.html}\n{report.markdown}\n{report.json}")
 
 
@@ -109,41 +114,31 @@ _COLUMNS = ["method", "precision", "recall", "F", "ms per query"]
 
 
 def _rows(results: dict[str, Any]) -> list[list[str]]:
+    from pathdex.experiments.report.wording import milliseconds, share
+
     times = {row["method"]: row["seconds_per_query"] for row in results["inference_time"] if row["main"]}
     return [
         [
             row["method"],
-            *(_spread(row, key) for key in ("precision", "recall", "f_measure")),
-            f"{1e3 * times[row['method']]:.3f}",
+            *(share(row, key) for key in ("precision", "recall", "f_measure")),
+            milliseconds(times[row["method"]]),
         ]
         for row in results["comparison"]
         if row["main"] and row["filter_seen"]
     ]
 
 
-def _spread(row: dict[str, Any], key: str) -> str:
-    deviation = row[f"{key}_deviation"]
-    return f"{100 * row[key]:.2f}" + ("" if deviation is None else f" ± {100 * deviation:.2f}")
-
-
-def _seeds(text: str | None) -> list[int]:
-    parts = words(text, "--seeds")
-    wrong = [part for part in parts if not part.isdecimal()]
-    if wrong:
-        raise ConfigError([f"--seeds {text!r}: {', '.join(wrong)} must be whole numbers of at least 0; write 0,1,2"])
-    return [int(part) for part in parts]
-
-
-def _settings(settings: list[str]) -> dict[str, dict[str, Any]]:
-    """`tdm.epochs=2` and the like, by method."""
+def parse_parameters(texts: list[str]) -> dict[str, dict[str, Any]]:
+    """Hyper-parameters by method from texts such as `tdm.epochs=2`."""
     found: dict[str, dict[str, Any]] = {}
-    for one in settings:
-        name, equals, value = one.partition("=")
+    for text in texts:
+        name, equals, value = text.partition("=")
         method, dot, parameter = name.partition(".")
         if not equals or not dot or not parameter:
-            raise ConfigError([f"--set {one!r}: must be METHOD.NAME=VALUE, as in tdm.epochs=2"])
+            raise ConfigError([Problem("must be METHOD.NAME=VALUE", "--set", text, "write tdm.epochs=2")])
         try:
             found.setdefault(method, {})[parameter] = json.loads(value)
         except ValueError:
-            raise ConfigError([f"--set {one!r}: {value!r} is not JSON; write text as '\"{value}\"'"]) from None
+            problem = Problem(f"{value!r} is not JSON", "--set", text, f"write text as '\"{value}\"'")
+            raise ConfigError([problem]) from None
     return found

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pathdex.cli.console import out, pairs
+from pathdex.cli.console import out
+from pathdex.tables import pairs
 
 
 def warmup(

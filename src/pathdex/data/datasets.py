@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pathdex.data.download import Progress, download
+from pathdex.data.download import download
 from pathdex.errors import DataError, Problem, StorageError, did_you_mean
+from pathdex.progress import Progress
 from pathdex.storage.array_folder import file_digest
 from pathdex.storage.atomic import atomic_write, publish_file
 from pathdex.storage.durability import make_folders

@@ -6,20 +6,18 @@ import http.client
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pathdex.errors import DataError, Problem, StorageError
+from pathdex.progress import Progress
 from pathdex.storage.json_file import write_json
 
 ATTEMPTS = 4
 """How many requests are made before giving up; the part that arrived is kept for the next call."""
 TIMEOUT = 60.0
 BLOCK = 2**18
-
-Progress = Callable[[int, int | None], None]
-"""Called with the bytes so far and the total, or None if the server does not state it."""
 
 
 class _NetworkError(Exception):

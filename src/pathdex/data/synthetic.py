@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pathdex.errors import ConfigError, Problem, StorageError
+from pathdex.progress import Progress
 from pathdex.storage.atomic import atomic_path
 
 SHARED = 0.2
@@ -59,7 +60,7 @@ def generate(
     seed: int = 0,
     chunk: int = 1_000_000,
     overwrite: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Write exactly `interactions` rows of `user_id`, `item_id`, `timestamp` to a Parquet file.
 

@@ -1,1 +1,1 @@
-"""Metrics, the paper's protocol, and where retrieval loses."""
+"""Metrics, the paper's protocol, significance tests and the retrieval loss."""

@@ -1,63 +1,66 @@
-"""Deep Retrieval beside what a user would pick instead, on the users that a run held out."""
+"""Deep Retrieval beside its brute force and simple baselines, on the users that a run held out."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pathdex.data.interactions import Interactions
 from pathdex.data.splits import Queries, Split
-from pathdex.errors import QueryError
+from pathdex.errors import QueryError, did_you_mean
 from pathdex.evaluation.protocol import Method
 from pathdex.recommenders.brute_force import BruteForce
+from pathdex.recommenders.capabilities import HasVectors
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.item_cf import ItemCF
 from pathdex.recommenders.popularity import Popularity
+from pathdex.recommenders.registry import make_estimator
 
 METHODS = (DeepRetrieval.name, BruteForce.name, ItemCF.name, Popularity.name)
 
 
-def retrieval_settings(n: int, *, beams: Sequence[int] = (), candidates: Sequence[int] = ()) -> list[dict[str, Any]]:
-    """The options that Deep Retrieval is asked with; where none is named, budgets of 5, 10 and 20 times n."""
+def search_options(n: int, *, beams: Sequence[int] = (), candidates: Sequence[int] = ()) -> list[dict[str, Any]]:
+    """One set of query options per beam and per number of candidates; by default 5, 10 and 20 times n candidates."""
     if not beams and not candidates:
         candidates = (5 * n, 10 * n, 20 * n)
-    short = [budget for budget in candidates if budget < n]
-    if short:
-        raise QueryError(
-            f"candidates={', '.join(map(str, short))}: must be at least n={n}, or n items cannot be found; "
-            "ask for fewer items or allow more candidates"
-        )
-    return [*({"beam": beam} for beam in beams), *({"candidates": budget} for budget in candidates)]
+    for count in candidates:
+        if count < n:
+            raise QueryError(
+                f"must be at least n={n}, or n items cannot be found",
+                argument="candidates",
+                value=count,
+                remedy="ask for fewer items or allow more candidates",
+            )
+    return [*({"beam": beam} for beam in beams), *({"candidates": count} for count in candidates)]
 
 
 def comparison_methods(
-    model: DeepRetrieval,
+    model: HasVectors,
     train: Interactions,
     *,
-    settings: Sequence[dict[str, Any]],
+    options: Sequence[Mapping[str, Any]],
     names: Sequence[str] = METHODS,
 ) -> list[Method]:
-    """Deep Retrieval at every setting, its brute force, and baselines fitted on the same training data."""
+    """The model with each set of options, its brute force, and baselines fitted on the same training data."""
     for name in names:
         if name not in METHODS:
-            close = difflib.get_close_matches(name, METHODS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise QueryError(f"methods={name!r}: must be among {', '.join(METHODS)}{hint}")
+            rule = f"must be among {', '.join(METHODS)}{did_you_mean(name, METHODS)}"
+            raise QueryError(rule, argument="methods", value=name)
     methods: list[Method] = []
-    if DeepRetrieval.name in names:
-        methods += [Method(DeepRetrieval.name, model, setting) for setting in settings]
-    if BruteForce.name in names:
-        methods.append(Method(BruteForce.name, BruteForce(model)))
-    if ItemCF.name in names:
-        methods.append(Method(ItemCF.name, ItemCF().fit(train)))
-    if Popularity.name in names:
-        methods.append(Method(Popularity.name, Popularity().fit(train)))
+    for name in METHODS:
+        if name not in names:
+            continue
+        if name == DeepRetrieval.name:
+            methods += [Method(name, model, one) for one in options]
+        elif name == BruteForce.name:
+            methods.append(Method(name, BruteForce(model)))
+        else:
+            methods.append(Method(name, make_estimator(name).fit(train)))
     return methods
 
 
 def held_out_queries(split: Split, on: str) -> Queries:
     """The test or the validation queries of a split."""
     if on not in ("test", "valid"):
-        raise QueryError(f"on={on!r}: must be test or valid")
+        raise QueryError("must be test or valid", argument="on", value=on)
     return split.test if on == "test" else split.valid

@@ -1,10 +1,8 @@
-"""Where retrieval loses accuracy: brute force, what the index leaves in the candidates, and the final score.
+"""Where retrieval loses accuracy: three figures on the same queries.
 
-Three steps down from the ceiling, all on the same queries:
-
-    brute force   every item scored: the most that this encoder and reranker can give
-    structure     the same score, over the candidates of the index only: what the paths lose
-    final         the model's own answer: what mixing in the path probability wins back (or costs)
+brute force   all items by the reranker's score: the ceiling of this encoder and reranker
+structure     the candidates of the index by the same score: shows what the paths lose
+final         the model's own answer: shows what mixing in the path probability gains or costs
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,65 +19,52 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.errors import QueryError
 from pathdex.evaluation import metrics
-from pathdex.evaluation.protocol import Progress, check_evaluation, seen_filter
-from pathdex.retrieval.filters import NO_FILTERS, Filters
-from pathdex.retrieval.ranking import Ranking, row_blocks
+from pathdex.evaluation.protocol import check_evaluation, seen_filter
+from pathdex.progress import Progress
+from pathdex.recommenders.brute_force import BruteForce
+from pathdex.recommenders.capabilities import HasIndex
+from pathdex.retrieval.ranking import row_blocks
 from pathdex.storage.json_file import write_json
 
 POPULARITY_BUCKETS = ((0, 1), (2, 4), (5, 9), (10, 19), (20, 49), (50, None))
-"""How often an item occurs in the training data: from, up to and including."""
-
-
-class Retriever(Protocol):
-    """A model with an index: it can show the candidates that it would rerank."""
-
-    def candidate_items(
-        self, histories: Ragged, filters: Filters = NO_FILTERS, *, n: int = 1, **options: Any
-    ) -> Ragged: ...
-    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking: ...
-
-
-class Exhaustive(Protocol):
-    """Brute force over all items, or over given candidates, by the same score."""
-
-    def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking: ...
-    def rank_candidates(self, histories: Ragged, candidates: Ragged, n: int) -> Ranking: ...
+"""Occurrences of an item in the training data: from, up to and including."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """One beam or candidate budget, taken apart. F-measures are means over the users."""
+    """The retrieval loss of one beam or number of candidates. F-measures are means over the users."""
 
     beam: int | None
-    candidate_budget: int | None
+    candidates: int | None
+    """The limit on candidates."""
     filter_seen: bool
-    candidates: float
-    """Measured mean per user."""
+    mean_candidates: float
+    """The candidates found, mean per user."""
     kept: float
-    """Share of brute force's top n that is inside the candidates."""
+    """Share of brute force's top n that is among the candidates."""
     kept_by_popularity: Mapping[str, float | None]
-    """The same share by how often the item occurs in training; None where brute force recommends no such item."""
+    """The same share by occurrences in training; None if brute force recommends no such item."""
     f_brute_force: float
     f_structure: float
     f_final: float
 
     @property
     def structure_ratio(self) -> float | None:
-        """F over the candidates as a share of brute force's; None where that is 0."""
+        """F over the candidates as a share of brute force's; None if that is 0."""
         return self.f_structure / self.f_brute_force if self.f_brute_force else None
 
     @property
     def final_ratio(self) -> float | None:
-        """F of the model's answer as a share of brute force's; None where that is 0."""
+        """F of the model's answer as a share of brute force's; None if that is 0."""
         return self.f_final / self.f_brute_force if self.f_brute_force else None
 
     def row(self) -> dict[str, Any]:
-        """The loss as one row of the JSON."""
+        """One row of the JSON."""
         return {
             "beam": self.beam,
-            "candidate_budget": self.candidate_budget,
+            "candidate_budget": self.candidates,
             "filter_seen": self.filter_seen,
-            "candidates": self.candidates,
+            "candidates": self.mean_candidates,
             "kept": self.kept,
             "kept_by_popularity": dict(self.kept_by_popularity),
             "f_brute_force": self.f_brute_force,
@@ -92,7 +77,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The loss of every setting, on the same queries."""
+    """The loss for each set of query options, on the same queries."""
 
     n: int
     users: int
@@ -102,57 +87,62 @@ class Decomposition:
         return {"n": self.n, "users": self.users, "losses": [loss.row() for loss in self.losses]}
 
     def to_json(self, path: str | Path) -> Path:
-        """Write `to_dict` as JSON: all of it, or nothing and a `StorageError`."""
+        """Write `to_dict` as JSON, atomically."""
         return write_json(Path(path), self.to_dict())
 
 
 def decompose(
-    model: Retriever,
-    brute_force: Exhaustive,
+    model: HasIndex,
+    brute_force: BruteForce,
     queries: Queries,
     *,
     n: int,
     item_counts: NDArray[np.int64],
-    settings: Sequence[Mapping[str, Any]],
+    options: Sequence[Mapping[str, Any]],
     batch: int = 1024,
     progress: Progress | None = None,
 ) -> Decomposition:
-    """Take the loss of `model` apart at every setting, such as `{"beam": 5}` or `{"candidates": 100}`.
+    """The retrieval loss of `model` for each set of options, such as `{"beam": 5}` or `{"candidates": 100}`.
 
-    `brute_force` must score with the model's own vectors: `BruteForce(model)`. Both ways of treating seen items are
-    worked out, as in `evaluate`.
+    `brute_force` must score with the model's own vectors: `BruteForce(model)`. Seen items are removed and kept, as in
+    `evaluate`.
     """
-    if not settings:
-        raise QueryError("settings is empty: must hold at least one; pass [{'candidates': 100}] or [{'beam': 50}]")
+    if not options:
+        raise QueryError(
+            "must hold at least one set of options",
+            argument="options",
+            value=[],
+            remedy="pass [{'candidates': 100}] or [{'beam': 50}]",
+        )
     check_evaluation(queries, n, item_counts, batch)
     total = 2 * len(queries)
-    tallies = {(number, seen): _Tally() for seen in (True, False) for number in range(len(settings))}
+    tallies = {(number, seen): _Tally() for seen in (True, False) for number in range(len(options))}
     for part, filter_seen in enumerate((True, False)):
         for rows in row_blocks(len(queries), batch):
             histories, truth = queries.history.take(rows), queries.truth.take(rows)
             filters = seen_filter(histories, filter_seen)
             ceiling = brute_force.rank(histories, n, filters).items
-            for number, options in enumerate(settings):
-                candidates = model.candidate_items(histories, filters, n=n, **options)
+            for number, one in enumerate(options):
+                candidates = model.candidate_items(histories, filters, n=n, **one)
                 tallies[number, filter_seen].add(
                     candidates,
                     ceiling,
                     brute_force.rank_candidates(histories, candidates, n).items,
-                    model.rank(histories, n, filters, **options).items,
+                    model.rank(histories, n, filters, **one).items,
                     truth,
                 )
             if progress is not None:
-                progress("decomposition", part * len(queries) + int(rows[-1]) + 1, total)
+                progress(part * len(queries) + int(rows[-1]) + 1, total)
     losses = tuple(
-        tallies[number, seen].loss(options, seen, item_counts)
-        for number, options in enumerate(settings)
+        tallies[number, seen].loss(one, seen, item_counts)
+        for number, one in enumerate(options)
         for seen in (True, False)
     )
     return Decomposition(n, len(queries), losses)
 
 
 class _Tally:
-    """What the batches of one setting have shown so far."""
+    """Sums over the batches for one set of options."""
 
     def __init__(self) -> None:
         self.candidates: list[NDArray[np.int64]] = []
@@ -182,9 +172,9 @@ class _Tally:
         means = {name: float(np.concatenate(parts).mean()) for name, parts in self.f.items()}
         return Loss(
             beam=options.get("beam"),
-            candidate_budget=options.get("candidates"),
+            candidates=options.get("candidates"),
             filter_seen=filter_seen,
-            candidates=float(np.concatenate(self.candidates).mean()),
+            mean_candidates=float(np.concatenate(self.candidates).mean()),
             kept=float(inside.mean()) if len(inside) else 1.0,
             kept_by_popularity={
                 bucket_name(low, high): _share(inside, occurrences, low, high) for low, high in POPULARITY_BUCKETS

@@ -1,10 +1,10 @@
 """One function per metric, on arrays.
 
-`recommended` is (query, n) item codes, best first, `UNKNOWN` (-1) behind the last; `truth` has one row per query.
-Per-query functions return (query,) float64; the protocol's figure is their plain mean.
+`recommended` is (query, n) item codes, best first, padded with `UNKNOWN` (-1); `truth` has one row per query. Per-query
+functions return (query,) float64; the protocol averages them without weights.
 
-The truth is a list: an item that occurs in it twice counts twice in |truth|. A recommended item is a hit once, however
-often the truth repeats it, since it takes one place of the n. (So recall stays below 1 where the truth has repeats.)
+The truth is a list: an item that occurs in it twice counts twice in |truth|. A recommended item is one hit, however
+often the truth repeats it, so recall stays below 1 for a truth with repeats.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN
-from pathdex.errors import DataError
+from pathdex.errors import DataError, Problem
 
 
 def hit_matrix(recommended: NDArray[np.integer], truth: Ragged) -> NDArray[np.bool_]:
     """(query, n): whether the item at each place is in that query's truth."""
     if len(recommended) != len(truth):
-        raise DataError(
-            f"recommended has {len(recommended):,} rows and truth {len(truth):,}: "
-            "must be one of each per query; pass the same queries to both"
-        )
-    # One number per (query, item) pair makes membership one sorted search for all queries.
+        rule = f"recommended has {len(recommended):,} rows and truth {len(truth):,}"
+        raise DataError(Problem(rule, remedy="pass the same queries to both"))
+    # One number per (query, item) pair: membership becomes one sorted search over all queries.
     width = 1 + max(recommended.max(initial=UNKNOWN), truth.values.max(initial=UNKNOWN))
     queries = np.arange(len(truth))
     wanted = np.repeat(queries, truth.lengths) * width + truth.values
@@ -34,19 +32,19 @@ def hit_matrix(recommended: NDArray[np.integer], truth: Ragged) -> NDArray[np.bo
 
 
 def precision(hits: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """hits / n. Places without an item count as misses."""
+    """hits / n. Empty places count as misses."""
     shares: NDArray[np.float64] = hits.sum(axis=1) / hits.shape[1]
     return shares
 
 
 def recall(hits: NDArray[np.bool_], truth: Ragged) -> NDArray[np.float64]:
-    """hits / |truth|; 0 where the truth is empty."""
+    """hits / |truth|; 0 for an empty truth."""
     shares: NDArray[np.float64] = hits.sum(axis=1) / np.maximum(truth.lengths, 1)
     return shares
 
 
 def f_measure(precision: NDArray[np.float64], recall: NDArray[np.float64]) -> NDArray[np.float64]:
-    """2 P R / (P + R) of each query, 0 where both are 0. The mean of these is not the F of the means."""
+    """2 P R / (P + R) of each query, 0 if both are 0. The mean of these is not the F of the means."""
     total = precision + recall
     return 2 * precision * recall / np.where(total > 0, total, 1.0)
 
@@ -61,7 +59,7 @@ def ndcg(hits: NDArray[np.bool_], truth: Ragged) -> NDArray[np.float64]:
 
 
 def hit_rate(hits: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """1 where at least one of the n is a hit, else 0."""
+    """1 if at least one of the n is a hit, else 0."""
     return np.asarray(hits.any(axis=1), np.float64)
 
 
@@ -77,14 +75,14 @@ def recommendation_counts(recommended: NDArray[np.integer], num_items: int) -> N
 
 
 def coverage(counts: NDArray[np.int64]) -> float:
-    """Share of the catalogue that was recommended to at least one query."""
+    """Share of the catalogue recommended to at least one query."""
     return float((counts > 0).mean())
 
 
 def gini(counts: NDArray[np.int64]) -> float:
     """sum_i (2 i - V - 1) k_i / (V sum_i k_i) over the recommendation counts k in rising order, i = 1..V.
 
-    0: every item of the catalogue is recommended equally often; (V - 1) / V: always the same item.
+    0: every item of the catalogue is recommended equally often; (V - 1) / V: only one item is ever recommended.
     """
     total = counts.sum()
     if total == 0:
@@ -94,12 +92,12 @@ def gini(counts: NDArray[np.int64]) -> float:
 
 
 def mean_popularity(counts: NDArray[np.int64], item_counts: NDArray[np.int64]) -> float:
-    """Mean N_v of what is recommended: how often the recommended items occur in the training data."""
+    """Mean N_v of the recommended items, their occurrences in the training data."""
     return _weighted_mean(item_counts.astype(np.float64), counts)
 
 
 def mean_popularity_percentile(counts: NDArray[np.int64], item_counts: NDArray[np.int64]) -> float:
-    """Mean percentile of what is recommended: the share of the catalogue with a smaller N_v, plus half of the ties."""
+    """Mean percentile of the recommended items: share of the catalogue with a smaller N_v, plus half of the ties."""
     ranked = np.sort(item_counts)
     below = np.searchsorted(ranked, item_counts, side="left")
     upto = np.searchsorted(ranked, item_counts, side="right")

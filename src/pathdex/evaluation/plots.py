@@ -1,4 +1,4 @@
-"""One picture of an index: how full its paths are, how evenly its nodes are used, how EM went (extra `plot`)."""
+"""One plot of an index: items per path, node entropy, and the M-steps (extra `plot`)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ FORMATS = (".png", ".pdf", ".svg")
 
 
 def m_step_records(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The records of a training log that tell of an M-step, in order."""
+    """The records of a training log that belong to an M-step."""
     return [dict(record) for record in records if "objective" in record]
 
 
-def check_picture(path: Path) -> None:
-    """Raise where no picture can be drawn at `path`: the package is missing, or the ending is not known."""
+def check_plot_file(path: Path) -> None:
+    """Raise if matplotlib is missing or the ending of `path` is unknown."""
     PLOTTING.require()
     if path.suffix.lower() not in FORMATS:
-        raise StorageError(f"{path}: the ending {path.suffix!r} is not known; write to {', '.join(FORMATS)}")
+        raise StorageError(f"{path}: unknown ending {path.suffix!r}; use {', '.join(FORMATS)}")
 
 
 def plot_index(health: IndexHealth, records: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
-    """Draw the health of an index and the M-steps that led to it, as PNG, PDF or SVG by the ending of `path`."""
+    """Draw the health of an index and its M-steps; the ending of `path` selects PNG, PDF or SVG."""
     path = Path(path)
-    check_picture(path)
+    check_plot_file(path)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 7), layout="constrained")
@@ -38,7 +38,7 @@ def plot_index(health: IndexHealth, records: Sequence[Mapping[str, Any]], path: 
     _draw_layers(layers, health)
     steps = m_step_records(records)
     _draw_steps(objective, steps, {"objective": "objective"}, "Objective after each M-step")
-    _draw_steps(movement, steps, {"overlap": "paths kept from the M-step before"}, "Overlap between M-steps")
+    _draw_steps(movement, steps, {"overlap": "paths kept from the previous M-step"}, "Overlap between M-steps")
     movement.set_ylim(0, 1)
     figure.suptitle(
         f"{health.num_items:,} items on {health.used_paths:,} paths, J = {health.paths_per_item}, "

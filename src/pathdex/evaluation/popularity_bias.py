@@ -1,4 +1,4 @@
-"""How popular the recommended items are: deciles of the catalogue, the long tail, novelty."""
+"""Popularity of the recommended items: deciles of the catalogue, the long tail, novelty."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ HEAD = 2
 
 
 def popularity_deciles(item_counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The decile of each item, 0 for the tenth of the catalogue that occurs most often; ties by rising code."""
+    """The decile of each item, 0 for the most frequent tenth of the catalogue; ties by code."""
     places = np.empty(len(item_counts), np.int64)
     places[popularity_order(item_counts)] = np.arange(len(item_counts))
     return places * DECILES // len(item_counts)
 
 
 def decile_shares(items: NDArray[np.integer], deciles: NDArray[np.int64]) -> list[float]:
-    """The share of the items (any shape, `UNKNOWN` left out) that lies in each decile; zeros where there is none."""
+    """The share of the items (any shape, without `UNKNOWN`) in each decile; zeros if there are no items."""
     real = items[items != UNKNOWN]
     counts = np.bincount(deciles[real], minlength=DECILES)
     shares: list[float] = (counts / max(1, counts.sum())).tolist()
@@ -29,7 +29,7 @@ def decile_shares(items: NDArray[np.integer], deciles: NDArray[np.int64]) -> lis
 
 
 def tail_shares(items: NDArray[np.integer], deciles: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(query,) the share of each answer (query, n) that lies in the long tail; 0 for an empty answer."""
+    """(query,) the long-tail share of each answer (query, n); 0 for an empty answer."""
     real = items != UNKNOWN
     tail = real & (deciles[np.where(real, items, 0)] >= HEAD)
     shares: NDArray[np.float64] = tail.sum(axis=1) / np.maximum(1, real.sum(axis=1))
@@ -37,9 +37,9 @@ def tail_shares(items: NDArray[np.integer], deciles: NDArray[np.int64]) -> NDArr
 
 
 def novelty(items: NDArray[np.integer], item_counts: NDArray[np.int64]) -> float:
-    """Mean of -log2((N_v + 1) / (N + V)) over the recommended items: how many bits of surprise one carries.
+    """Mean of -log2((N_v + 1) / (N + V)) over the recommended items, in bits.
 
-    N is the number of interactions and V that of items; the added one keeps items that never occur finite.
+    N is the number of interactions, V the number of items; adding one keeps items that never occur finite.
     """
     real = items[items != UNKNOWN]
     if not len(real):

@@ -1,31 +1,29 @@
-"""The protocol of the paper's experiments: every method answers the same queries, with and without seen items."""
+"""The paper's protocol: every method answers the same queries, with seen items removed and kept."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
-from pathdex.errors import DataError, QueryError
+from pathdex.errors import DataError, Problem, QueryError
 from pathdex.evaluation import metrics
-from pathdex.recommenders.base import Recommender
+from pathdex.progress import Progress
+from pathdex.recommenders.base import Recommender, check_positive
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, join_rankings, row_blocks
 from pathdex.storage.json_file import write_json
 
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with a label, the queries answered so far and the queries in all."""
-
 
 class Method(NamedTuple):
-    """A recommender under a name, with the options of `rank` (such as `beam` or `candidates`) it is asked with."""
+    """A named recommender and its query options, such as `beam` or `candidates`."""
 
     name: str
     recommender: Recommender
@@ -33,19 +31,19 @@ class Method(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
-    """One method at one setting."""
+class MethodResult:
+    """The figures of one method with one set of query options."""
 
     method: str
     options: Mapping[str, Any]
     filter_seen: bool
     figures: Mapping[str, float]
-    """Means over the users, and figures of the answers as a whole."""
+    """Means over the users, and figures of all answers together."""
     per_user: Mapping[str, NDArray[np.float64]] = field(repr=False)
-    """(user,) values behind the means, in the order of the queries, for paired tests."""
+    """The values behind the means, (user,), in the order of the queries."""
 
     def row(self) -> dict[str, Any]:
-        """The result as one flat row of the JSON."""
+        """One row of the JSON."""
         return {
             "method": self.method,
             "beam": self.options.get("beam"),
@@ -59,17 +57,17 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What every method got, on the same queries."""
+    """The results of all methods on the same queries."""
 
     n: int
     users: int
-    results: tuple[Result, ...]
+    results: tuple[MethodResult, ...]
 
     def to_dict(self) -> dict[str, Any]:
         return {"n": self.n, "users": self.users, "results": [result.row() for result in self.results]}
 
     def to_json(self, path: str | Path) -> Path:
-        """Write `to_dict` as JSON: all of it, or nothing and a `StorageError`."""
+        """Write `to_dict` as JSON, atomically."""
         return write_json(Path(path), self.to_dict())
 
 
@@ -82,16 +80,18 @@ def evaluate(
     batch: int = 1024,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Ask every method every query twice: all items allowed, and the query's whole history removed.
+    """Evaluate every method on the same queries, once with seen items removed and once with seen items kept.
 
-    Precision, recall and F are taken per user and then averaged; `candidates` is the measured mean per user.
-    `item_counts` is how often each item of the catalogue occurs in the training data.
+    Precision, recall and F are computed per user and then averaged; `candidates` is the measured mean per user.
+    `item_counts` holds the occurrences of each item in the training data.
     """
     if not methods:
-        raise QueryError("methods is empty: must name at least one; pass [Method(name, recommender)]")
+        raise QueryError(
+            "must name at least one", argument="methods", value=[], remedy="pass [Method(name, recommender)]"
+        )
     check_evaluation(queries, n, item_counts, batch)
     total = 2 * len(methods) * len(queries)
-    results: list[Result] = []
+    results: list[MethodResult] = []
     for method in methods:
         for filter_seen in (True, False):
             done = len(results) * len(queries)
@@ -102,14 +102,14 @@ def evaluate(
                 filter_seen=filter_seen,
                 batch=batch,
                 options=method.options,
-                report=_counter(progress, method.name, done, total),
+                progress=None if progress is None else _offset(progress, done, total),
             )
             results.append(_result(method, filter_seen, ranking, queries.truth, item_counts))
     return Evaluation(n, len(queries), tuple(results))
 
 
-def _counter(progress: Progress | None, label: str, done: int, total: int) -> Callable[[int], None] | None:
-    return None if progress is None else lambda answered: progress(label, done + answered, total)
+def _offset(progress: Progress, before: int, total: int) -> Progress:
+    return lambda done, _: progress(before + done, total)
 
 
 def rank_in_batches(
@@ -120,44 +120,41 @@ def rank_in_batches(
     filter_seen: bool,
     batch: int,
     options: Mapping[str, Any],
-    report: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Ranking:
-    """`rank` over all queries, `batch` at a time; `report` hears how many are answered."""
+    """`rank` over all queries, `batch` at a time."""
     parts = []
     for rows in row_blocks(len(histories), batch):
-        asked = histories.take(rows)
-        parts.append(recommender.rank(asked, n, seen_filter(asked, filter_seen), **options))
-        if report is not None:
-            report(int(rows[-1]) + 1)
+        queries = histories.take(rows)
+        parts.append(recommender.rank(queries, n, seen_filter(queries, filter_seen), **options))
+        if progress is not None:
+            progress(int(rows[-1]) + 1, len(histories))
     return join_rankings(parts)
 
 
 def seen_filter(histories: Ragged, filter_seen: bool) -> Filters:
-    """Leave out all of each query's history, or nothing."""
+    """Exclude each query's whole history, or nothing."""
     return Filters(exclude=histories) if filter_seen else NO_FILTERS
 
 
 def check_evaluation(queries: Queries, n: int, item_counts: NDArray[np.int64], batch: int) -> None:
-    """Raise for what cannot be evaluated."""
-    for name, value in (("n", n), ("batch", batch)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise QueryError(f"{name}={value!r}: must be a whole number of at least 1")
+    """Raise if the queries cannot be evaluated."""
+    check_positive("n", n, "ask for one item or more")
+    check_positive("batch", batch, "answer one query or more at a time")
     if not len(queries):
-        raise DataError("queries is empty: must hold at least one user; hold out more test users")
+        raise DataError(Problem("must hold at least one user", "queries", queries, "hold out more test users"))
     if not queries.truth.lengths.all():
         empty = int((queries.truth.lengths == 0).sum())
-        raise DataError(f"{empty:,} queries have an empty truth: must hold at least one item; leave these users out")
+        raise DataError(Problem(f"{empty:,} queries have an empty truth", remedy="leave these users out"))
     highest = int(max(queries.history.values.max(initial=0), queries.truth.values.max()))
     if highest >= len(item_counts):
-        raise DataError(
-            f"item_counts has {len(item_counts):,} entries, but the queries hold item code {highest:,}: must count "
-            "the whole catalogue; pass split.train.item_counts() of the same split"
-        )
+        rule = f"item_counts has {len(item_counts):,} entries, but the queries hold item code {highest:,}"
+        raise DataError(Problem(rule, remedy="pass split.train.item_counts() of the same split"))
 
 
 def _result(
     method: Method, filter_seen: bool, ranking: Ranking, truth: Ragged, item_counts: NDArray[np.int64]
-) -> Result:
+) -> MethodResult:
     hits = metrics.hit_matrix(ranking.items, truth)
     precision, recall = metrics.precision(hits), metrics.recall(hits, truth)
     per_user = {
@@ -179,7 +176,7 @@ def _result(
         "mean_popularity": metrics.mean_popularity(counts, item_counts),
         "mean_popularity_percentile": metrics.mean_popularity_percentile(counts, item_counts),
     }
-    return Result(method.name, dict(method.options), filter_seen, figures, per_user)
+    return MethodResult(method.name, dict(method.options), filter_seen, figures, per_user)
 
 
 def standard_error(values: NDArray[np.float64]) -> float:

@@ -1,4 +1,4 @@
-"""Whether the index found interests that were planted: do the items of a path belong together?"""
+"""Whether the index recovers planted interests: do the items of a path share one?"""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pathdex.errors import DataError
+from pathdex.errors import DataError, Problem
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """Shares from 0 to 1, each beside what the same paths give when the items are shuffled over them."""
+    """Shares from 0 to 1, each with the share after shuffling the items over the same paths."""
 
     purity: float
-    """Share of the places on paths whose item has the interest that most items of the path have."""
+    """Share of path places whose item has the most frequent interest of the path."""
     purity_by_chance: float
     both_interests: float
-    """Share of the items with two interests that live on paths of each of them."""
+    """Share of the items with two interests that are on paths of both."""
     both_by_chance: float
 
 
 def planted_recovery(paths: NDArray[np.int64], interests: Sequence[Sequence[str]], *, seed: int = 0) -> Recovery:
-    """Compare paths (item, path) with the planted interests of each item, its own first."""
+    """Compare paths (item, J) with the planted interests of each item."""
     if len(paths) != len(interests):
-        raise DataError(
-            f"paths has {len(paths):,} items and interests {len(interests):,}: must be one of each per item; "
-            "pass the interests in the order of the catalogue"
-        )
+        rule = f"paths has {len(paths):,} items and interests {len(interests):,}"
+        raise DataError(Problem(rule, remedy="pass the interests in the order of the catalogue"))
     names = sorted({name for own in interests for name in own})
     member = np.array([[name in own for name in names] for own in interests])
     shuffled = member[np.random.default_rng(seed).permutation(len(member))]

@@ -1,1 +1,1 @@
-"""The paper's comparison on any data: plan, steps that are done once, statistics, report."""
+"""Training runs, and the paper's comparison on any data: plan, resumable steps, statistics, report."""

@@ -1,4 +1,4 @@
-"""What steps work with: the data, its splits, and models that are made once and opened again."""
+"""What steps share: the data, its splits, and the fitted models on disk."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ import numpy as np
 
 from pathdex.data.interactions import Interactions
 from pathdex.data.readers import read
-from pathdex.data.splits import Queries, Split, make_split
-from pathdex.errors import DataError
-from pathdex.experiments.report_request import Request
-from pathdex.experiments.run_request import default_held_out
-from pathdex.experiments.steps import Store, Watcher
+from pathdex.data.splits import Split
+from pathdex.errors import DataError, Problem
+from pathdex.experiments.report_request import ReportRequest
+from pathdex.experiments.splitting import prepare_split
+from pathdex.experiments.steps import ReportProgress, StepStore
 from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.brute_force import BruteForce
+from pathdex.recommenders.capabilities import HasVectors, require
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.registry import load, make_estimator
 from pathdex.storage.array_folder import file_digest
@@ -28,105 +29,85 @@ from pathdex.training.callbacks import Callback, StepProgress
 
 
 class Context:
-    """The data of a request, and the folder of its report."""
+    """The data of a request and the folder of its report."""
 
-    def __init__(self, request: Request, store: Store, watcher: Watcher) -> None:
-        self.request, self.store, self.watcher = request, store, watcher
+    def __init__(self, request: ReportRequest, store: StepStore, progress: ReportProgress) -> None:
+        self.request, self.store, self.progress = request, store, progress
         self._split: tuple[int, Split] | None = None
 
     @cached_property
     def data(self) -> Interactions:
         data = read(self.request.source, **self.request.reading)
-        most = self.request.effort.most_users
-        if most is not None and data.num_users > most:
-            data = data.take(np.sort(np.random.default_rng(0).permutation(data.num_users)[:most]))
+        limit = self.request.budget.max_users
+        if limit is not None and data.num_users > limit:
+            data = data.take(np.sort(np.random.default_rng(0).permutation(data.num_users)[:limit]))
         return data
 
     def split(self, seed: int) -> Split:
-        """The training data and the held-out users of a seed; a split in time is the same for all seeds."""
+        """The training data and held-out users of a seed; other kinds than `users` are the same for all seeds."""
         if self._split is None or self._split[0] != seed:
-            options = dict(self.request.split)
-            kind = options.pop("kind")
-            if kind == "users":
-                held_out = {**default_held_out(self.data), **options}
-                most = self.request.effort.most_held_out
-                if most is not None:
-                    held_out = {name: min(most, count) for name, count in held_out.items()}
-                options = {**held_out, "seed": seed}
-            split = make_split(self.data, kind, **options)
-            if self.request.effort.most_held_out is not None:
-                most = self.request.effort.most_held_out
-                split = Split(split.train, _first(split.valid, most), _first(split.test, most))
-            if not len(split.test) or (self.request.tuned and not len(split.valid)):
-                raise DataError(
-                    f"split={kind!r}: leaves {len(split.valid):,} validation and {len(split.test):,} test users, and "
-                    "both are asked; hold out more of each"
-                )
+            request = self.request
+            split = prepare_split(self.data, request.split, seed=seed, max_held_out=request.budget.max_held_out)
+            if not len(split.test) or (request.tuned and not len(split.valid)):
+                rule = f"leaves {len(split.valid):,} validation and {len(split.test):,} test users, and both are needed"
+                raise DataError(Problem(rule, "split", request.split["kind"], "hold out more of each"))
             self._split = seed, split
         return self._split[1]
 
     def fit(self, name: str, parameters: Mapping[str, Any], seed: int) -> tuple[Recommender, dict[str, Any]]:
-        """A fitted model, and how long it took with the records of its training."""
+        """A fitted model, with its training time and records."""
         request, train = self.request, self.split(seed).train
-        started, told = time.monotonic(), self.listener()
-        if name == BruteForce.name and DeepRetrieval.name in request.methods:
-            model: Recommender = BruteForce(self.model(DeepRetrieval.name, seed))  # type: ignore[arg-type]
-        else:
-            model = make_estimator(name, parameters, seed=seed, device=request.device, threads=request.threads)
-            model.fit(train, callbacks=[told])
-        return model, {"fit_seconds": time.monotonic() - started, "records": told.records}
+        started = time.monotonic()
+        if self._is_shared(name):
+            return self.model(name, seed), {"fit_seconds": time.monotonic() - started, "records": []}
+        model = make_estimator(name, parameters, seed=seed, device=request.device, threads=request.threads)
+        model.fit(train, callbacks=[self.training_callback()])
+        return model, {"fit_seconds": time.monotonic() - started, "records": model.records}
 
-    def listener(self) -> RecordingCallback:
-        """Hears of a training, for the watcher and for the record."""
-        return RecordingCallback(self.watcher)
+    def training_callback(self) -> Callback:
+        """Reports training steps as progress of the running step."""
+        return _TrainingCallback(self.progress)
 
     def keep(self, name: str, seed: int, model: Recommender) -> None:
-        """Save a model for later steps; brute force is Deep Retrieval's own."""
+        """Save a model for later steps. Brute force over Deep Retrieval's vectors is not saved again."""
         if not self._is_shared(name):
-            model.save(self._place(name, seed), overwrite=True)
+            model.save(self._path(name, seed), overwrite=True)
 
     def model(self, name: str, seed: int) -> Recommender:
         """A model that `keep` saved."""
         if self._is_shared(name):
-            return BruteForce(self.model(DeepRetrieval.name, seed))  # type: ignore[arg-type]
-        return load(self._place(name, seed))
+            return BruteForce(require(self.model(DeepRetrieval.name, seed), HasVectors))
+        return load(self._path(name, seed))
 
     def keep_trial(self, trial: str, model: Recommender) -> None:
-        """Save a model that was tuned, in case that it is chosen."""
-        model.save(self._trial(trial), overwrite=True)
+        """Save the model of a tuning trial in case it is selected."""
+        model.save(self.store.models / trial, overwrite=True)
 
     def take_trial(self, trial: str) -> Recommender | None:
-        """The model that `keep_trial` saved; None where somebody has removed it."""
-        return load(self._trial(trial)) if self._trial(trial).exists() else None
+        """The model that `keep_trial` saved; None if it was deleted."""
+        path = self.store.models / trial
+        return load(path) if path.exists() else None
 
     def forget_trials(self, trials: Sequence[str]) -> None:
-        """Remove the models of trials that are over."""
+        """Delete the models of finished trials."""
         for trial in trials:
-            shutil.rmtree(self._trial(trial), ignore_errors=True)
-
-    def _trial(self, trial: str) -> Path:
-        return self.store.models / trial
+            shutil.rmtree(self.store.models / trial, ignore_errors=True)
 
     def _is_shared(self, name: str) -> bool:
+        """Whether the method searches the vectors of the report's Deep Retrieval."""
         return name == BruteForce.name and DeepRetrieval.name in self.request.methods
 
-    def _place(self, name: str, seed: int) -> Path:
+    def _path(self, name: str, seed: int) -> Path:
         return self.store.models / f"{name}-seed{seed}"
 
 
-class RecordingCallback(Callback):
-    """Keeps the records of a training, and passes on how it comes along."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self.watcher = watcher
-        self.records: list[dict[str, Any]] = []
+class _TrainingCallback(Callback):
+    def __init__(self, progress: ReportProgress) -> None:
+        self.progress = progress
 
     def on_step_end(self, progress: StepProgress) -> None:
-        title = f"{progress.phase} {progress.epoch}/{progress.epochs}"
-        self.watcher.advanced(title, progress.step, progress.steps)
-
-    def on_epoch_end(self, record: dict[str, Any]) -> None:
-        self.records.append(record)
+        part = f"{progress.phase} {progress.epoch}/{progress.epochs}"
+        self.progress.on_step_progress(part, progress.step, progress.steps)
 
 
 def checksum(source: Path) -> str:
@@ -134,13 +115,8 @@ def checksum(source: Path) -> str:
     if source.is_file():
         return file_digest(source, "sha256")
     if not source.is_dir():
-        raise DataError(f"{source} does not exist; check the path")
+        raise DataError(Problem(f"{source} does not exist", remedy="check the path"))
     digest = hashlib.sha256()
     for file in sorted(file for file in source.rglob("*") if file.is_file()):
         digest.update(f"{file.relative_to(source)} {file_digest(file, 'sha256')}\n".encode())
     return digest.hexdigest()
-
-
-def _first(queries: Queries, most: int) -> Queries:
-    rows = np.arange(min(most, len(queries)))
-    return Queries(queries.users.take(rows), queries.history.take(rows), queries.truth.take(rows))

@@ -1,4 +1,4 @@
-"""The most memory that a piece of work held, measured from inside the process."""
+"""Peak memory of a piece of work, measured from inside the process."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def forget_peak() -> bool:
-    """Start to measure anew, after giving freed memory back; False where the system cannot."""
+def reset_peak() -> bool:
+    """Return freed memory to the system and restart the measurement; False if the system does not support it."""
     try:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
         _CLEAR.write_text("5")
@@ -20,7 +20,7 @@ def forget_peak() -> bool:
 
 
 def peak_memory() -> int | None:
-    """The most resident bytes since `forget_peak`, or since the process began where that does not work."""
+    """Peak resident bytes since `reset_peak`, or since the process started if that is not supported."""
     try:
         lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
         return int(lines["VmHWM"].split()[0]) * 1024

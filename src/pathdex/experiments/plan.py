@@ -1,4 +1,4 @@
-"""The steps of a comparison, in order, from the request alone."""
+"""The steps of a comparison, in order, derived from the request alone."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pathdex.config import Config
-from pathdex.experiments.method_specs import BUDGETS, METHOD_SPECS
+from pathdex.experiments.method_specs import CANDIDATE_FACTORS, METHOD_SPECS
 from pathdex.experiments.presets import PRESETS
-from pathdex.experiments.report_request import Request
+from pathdex.experiments.report_request import ReportRequest
 from pathdex.experiments.steps import Step
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
@@ -17,153 +17,133 @@ T = TypeVar("T")
 NODES_FACTORS = (0.25, 0.5, 2.0)
 PENALTY_FACTORS = (0.01, 0.1, 10.0, 100.0)
 PATHS_PER_ITEM = (1, 2, 4, 5, 3)
-"""In such an order that a few of them, taken evenly, are not the usual 3."""
+"""The default 3 comes last, so that a quick study, which takes a few values evenly, includes others."""
 BEAMS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200)
-BASE, WIDTHS = "sensitivity-base", "sensitivity-beam"
+BASE_STEP, BEAM_STEP = "sensitivity-base", "sensitivity-beam"
 
 
-def make_plan(request: Request) -> list[Step]:
-    """All steps; each can be done when those before it are."""
+def make_plan(request: ReportRequest) -> list[Step]:
+    """All steps; each depends only on earlier ones."""
     first = request.seeds[0]
     steps = [Step(f"split-seed{seed}", "split", f"split, seed {seed}", {"seed": seed}) for seed in request.seeds]
     for name in request.tuned:
         steps += _trials(request, name)
     steps += [_fit(request, name, seed) for seed in request.seeds for name in request.methods]
     if DeepRetrieval.name in request.methods:
-        steps += [
-            Step(
-                f"loss-seed{seed}",
-                "loss",
-                f"loss of retrieval, seed {seed}",
-                {"seed": seed, "options": budgets(request)},
-            )
-            for seed in request.seeds
-        ]
+        for seed in request.seeds:
+            inputs = {"seed": seed, "options": candidate_options(request)}
+            steps.append(Step(f"loss-seed{seed}", "loss", f"retrieval loss, seed {seed}", inputs))
     for name in request.methods:
-        if METHOD_SPECS[name].sweep:
-            inputs = {"method": name, "seed": first, "options": swept(request, name)}
-            steps.append(Step(f"curve-{name}", "curve", f"accuracy along the width of {name}", inputs, again=True))
+        if options := curve_options(request, name):
+            inputs = {"method": name, "seed": first, "options": options}
+            steps.append(Step(f"curve-{name}", "curve", f"accuracy curve of {name}", inputs, replaceable=True))
     steps += [_time(request, seed) for seed in request.seeds]
     return steps + (_sensitivity(request) if request.sensitivity else [])
 
 
-def options_of(request: Request, name: str) -> list[dict[str, Any]]:
-    """How a method is asked in the comparison, the way that counts first."""
+def query_options(request: ReportRequest, name: str) -> list[dict[str, Any]]:
+    """The sets of query options that a method is evaluated with; the first is its main one."""
+    main = METHOD_SPECS[name].query_options(request.n)
     if name != DeepRetrieval.name:
-        return [METHOD_SPECS[name].options(request.n)]
-    found = budgets(request)
+        return [main]
     if PRESETS[request.preset].model:
-        # The paper's settings name the beam.
-        return [{"beam": beam_size(request)}, *found]
-    return [
-        METHOD_SPECS[name].options(request.n),
-        *(one for one in found if one != METHOD_SPECS[name].options(request.n)),
-    ]
+        # The paper's hyper-parameters include the beam.
+        main = {"beam": beam_size(request)}
+    return [main, *(one for one in candidate_options(request) if one != main)]
 
 
-def budgets(request: Request) -> list[dict[str, Any]]:
-    """The budgets of Deep Retrieval."""
-    return [{"candidates": factor * request.n} for factor in BUDGETS]
+def candidate_options(request: ReportRequest) -> list[dict[str, Any]]:
+    """Deep Retrieval's query options by number of candidates."""
+    return [{"candidates": factor * request.n} for factor in CANDIDATE_FACTORS]
 
 
-def swept(request: Request, name: str) -> list[dict[str, Any]]:
-    """The options along the curve of a method."""
-    return _some(METHOD_SPECS[name].swept(request.n), request.effort.points)
+def curve_options(request: ReportRequest, name: str) -> list[dict[str, Any]]:
+    """The query options along the accuracy-time curve of a method."""
+    return _some(METHOD_SPECS[name].curve_options(request.n), request.budget.max_points)
 
 
-def beam_size(request: Request) -> int:
+def beam_size(request: ReportRequest) -> int:
     """B of the comparison's Deep Retrieval."""
     return int(request.parameters[DeepRetrieval.name].get("beam_size", Config().beam_size))
 
 
 def trial_names(name: str) -> list[str]:
-    """The steps that tune a method, the defaults first."""
+    """The steps that tune a method; the first uses the defaults."""
     return [f"tune-{name}-{number}" for number in range(len(METHOD_SPECS[name].trials) + 1)]
 
 
-def sensitivity_points(request: Request) -> dict[str, list[tuple[Any, str]]]:
-    """By hyper-parameter: its values, or how they are got from those of the comparison, and the step of each."""
-    own = {**vars(Config()), **request.parameters[DeepRetrieval.name]}
-    most = request.effort.points
-    depth = own["depth"]
+def sensitivity_points(request: ReportRequest) -> dict[str, list[tuple[Any, str]]]:
+    """By hyper-parameter: its values, or factors of the comparison's value, each with the name of its step."""
+    values = {**vars(Config()), **request.parameters[DeepRetrieval.name]}
+    limit, depth = request.budget.max_points, values["depth"]
     nodes = [(factor, f"sensitivity-nodes-{factor:g}") for factor in NODES_FACTORS]
-    # The paper's pairs: one layer less and more with as many nodes, and one layer less with as many paths.
+    # The paper's pairs: one layer less and one more with as many nodes, and one layer less with as many paths.
     pairs: list[tuple[Any, str]] = [
         ((1.0, depth - 1), f"sensitivity-depth-{depth - 1}"),
         ((1.0, depth + 1), f"sensitivity-depth-{depth + 1}"),
         ((depth / max(1, depth - 1), depth - 1), f"sensitivity-depth-{depth - 1}-same-paths"),
     ]
+    paths = [(one, f"sensitivity-paths-{one}") for one in PATHS_PER_ITEM]
+    penalties = [(one, f"sensitivity-penalty-{one:g}") for one in PENALTY_FACTORS]
     return {
-        "num_nodes": _some([*nodes, (1.0, BASE)], most),
-        # J of the comparison may come from a trial, so all values are asked for; the same one is not fitted again.
-        "paths_per_item": _some([*((one, f"sensitivity-paths-{one}") for one in PATHS_PER_ITEM), (None, BASE)], most),
-        "penalty": _some([*((one, f"sensitivity-penalty-{one:g}") for one in PENALTY_FACTORS), (1.0, BASE)], most),
-        "depth": [*(pair for pair in pairs if pair[0][1] >= 1), ((1.0, depth), BASE)],
+        "num_nodes": _some([*nodes, (1.0, BASE_STEP)], limit),
+        # J of the comparison may come from a trial, so all values are planned; an equal one is not fitted again.
+        "paths_per_item": _some([*paths, (None, BASE_STEP)], limit),
+        "penalty": _some([*penalties, (1.0, BASE_STEP)], limit),
+        "depth": [*(pair for pair in pairs if pair[0][1] >= 1), ((1.0, depth), BASE_STEP)],
     }
 
 
-def _trials(request: Request, name: str) -> list[Step]:
-    fixed, option = request.parameters[name], options_of(request, name)[0]
+def _trials(request: ReportRequest, name: str) -> list[Step]:
+    fixed, options = request.parameters[name], query_options(request, name)[0]
+    trials = zip(trial_names(name), [{}, *METHOD_SPECS[name].trials], strict=True)
+    shared = {"method": name, "seed": request.seeds[0], "options": options}
     return [
-        Step(
-            step,
-            "tune",
-            f"tune {name}, trial {number + 1}",
-            {
-                "trial": step,
-                "method": name,
-                "parameters": {**trial, **fixed},
-                "seed": request.seeds[0],
-                "options": option,
-            },
-        )
-        for number, (step, trial) in enumerate(zip(trial_names(name), [{}, *METHOD_SPECS[name].trials], strict=True))
+        Step(step, "tune", f"tune {name}, trial {number}", {**shared, "trial": step, "parameters": {**trial, **fixed}})
+        for number, (step, trial) in enumerate(trials, start=1)
     ]
 
 
-def _fit(request: Request, name: str, seed: int) -> Step:
+def _fit(request: ReportRequest, name: str, seed: int) -> Step:
     inputs = {
         "method": name,
         "parameters": request.parameters[name],
         "seed": seed,
-        "options": options_of(request, name),
-        "tuned": trial_names(name) if name in request.tuned else [],
+        "options": query_options(request, name),
+        "trials": trial_names(name) if name in request.tuned else [],
     }
     return Step(f"fit-{name}-seed{seed}", "fit", f"fit {name}, seed {seed}", inputs)
 
 
-def _time(request: Request, seed: int) -> Step:
-    """Every option of every method; with the first seed also those along the curves."""
-    asked: list[list[Any]] = []
+def _time(request: ReportRequest, seed: int) -> Step:
+    """Every method with every set of options; the first seed includes those along the curves."""
+    methods: list[list[Any]] = []
     for name in request.methods:
-        options = options_of(request, name)
+        options = query_options(request, name)
         if seed == request.seeds[0]:
-            options += [one for one in swept(request, name) if one not in options]
-        asked += [[name, one] for one in options]
-    effort = request.effort
-    inputs = {"seed": seed, "queries": effort.timed_queries, "rounds": effort.timing_rounds, "asked": asked}
-    # Times compare only within one run, so another set of methods is measured anew.
-    return Step(f"time-seed{seed}", "time", f"inference time, seed {seed}", inputs, again=True)
+            options += [one for one in curve_options(request, name) if one not in options]
+        methods += [[name, one] for one in options]
+    budget = request.budget
+    inputs = {"seed": seed, "queries": budget.timed_queries, "rounds": budget.timing_rounds, "methods": methods}
+    # Times are comparable only within one run, so another set of methods is measured again.
+    return Step(f"time-seed{seed}", "time", f"inference time, seed {seed}", inputs, replaceable=True)
 
 
-def _sensitivity(request: Request) -> list[Step]:
+def _sensitivity(request: ReportRequest) -> list[Step]:
     seed = request.seeds[0]
-    # The paper's settings name B; else it is the beam that finds about ten times n candidates, the paper's regime.
-    own = beam_size(request) if PRESETS[request.preset].model else None
-    beams = sorted({*BEAMS} if own is None else {*BEAMS, own})
-    widths = Step(WIDTHS, "beams", "sensitivity, beam", {"seed": seed, "beams": beams, "own": own})
-    changes: dict[str, Mapping[str, Any]] = {BASE: {}}
+    # The paper's hyper-parameters include B; otherwise it is the beam that finds about 10 n candidates.
+    beam = beam_size(request) if PRESETS[request.preset].model else None
+    beams = sorted({*BEAMS} if beam is None else {*BEAMS, beam})
+    changes: dict[str, Mapping[str, Any]] = {BASE_STEP: {}}
     for parameter, points in sensitivity_points(request).items():
-        for value, step in points:
-            if step != BASE:
-                changes[step] = _change(parameter, value)
-    steps = [
-        Step(
-            step, "sensitivity", f"sensitivity, {step.removeprefix('sensitivity-')}", {"seed": seed, "changes": change}
-        )
-        for step, change in changes.items()
+        changes |= {step: _change(parameter, value) for value, step in points if step != BASE_STEP}
+    return [
+        Step(BEAM_STEP, "beams", "sensitivity, beam", {"seed": seed, "beams": beams, "beam": beam}),
+        *(
+            Step(step, "sensitivity", step.replace("-", ", ", 1), {"seed": seed, "changes": change})
+            for step, change in changes.items()
+        ),
     ]
-    return [widths, *steps]
 
 
 def _change(parameter: str, value: Any) -> dict[str, Any]:
@@ -177,9 +157,8 @@ def _change(parameter: str, value: Any) -> dict[str, Any]:
     return {parameter: value}
 
 
-def _some(values: Sequence[T], most: int | None) -> list[T]:
-    """At most so many of the values, the first and the last among them."""
-    if most is None or len(values) <= most:
+def _some(values: Sequence[T], limit: int | None) -> list[T]:
+    """At most `limit` of the values, spread evenly, with the first and the last."""
+    if limit is None or len(values) <= limit:
         return list(values)
-    places = [round(place * (len(values) - 1) / (most - 1)) for place in range(most)]
-    return [values[place] for place in places]
+    return [values[round(number * (len(values) - 1) / (limit - 1))] for number in range(limit)]

@@ -1,8 +1,7 @@
-"""Data sets whose protocol is known, and how much work a comparison does."""
+"""Data sets with a known protocol, and how much a comparison measures."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from pathdex.config import PRESETS as CONFIGS
 from pathdex.data.datasets import DATASETS
-from pathdex.errors import ConfigError
+from pathdex.errors import ConfigError, Problem, did_you_mean
 
 NONE = "none"
 
@@ -23,7 +22,7 @@ class Preset:
     n: int
     seeds: tuple[int, ...]
     model: Mapping[str, Any] = field(default_factory=dict)
-    """Hyper-parameters of Deep Retrieval; where they are given, it is not tuned."""
+    """Hyper-parameters of Deep Retrieval; if given, it is not tuned."""
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -46,18 +45,18 @@ PRESETS = {
         Preset(NONE, 10, (0, 1, 2)),
     )
 }
-"""The first two have the settings of the paper's Section 4; `none` is for any other data."""
+"""The first two use the hyper-parameters of the paper's Section 4; `none` is for any other data."""
 
 
 def find_preset(name: str | None, source: Path) -> Preset:
-    """The preset of that name; without one, the preset of the data set whose file this is."""
+    """The preset of that name; without a name, the preset of the data set with this file name."""
     if name is None:
         found = [one for one in PRESETS if one != NONE and _is_file_of(one, source)]
         return PRESETS[found[0] if found else NONE]
     if name not in PRESETS:
-        close = difflib.get_close_matches(name, PRESETS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ConfigError([f"preset={name!r}: must be one of {', '.join(PRESETS)}{hint}"])
+        raise ConfigError(
+            [Problem(f"must be one of {', '.join(PRESETS)}{did_you_mean(name, PRESETS)}", "preset", name)]
+        )
     return PRESETS[name]
 
 
@@ -68,18 +67,18 @@ def _is_file_of(name: str, source: Path) -> bool:
 
 @dataclass(frozen=True)
 class Budget:
-    """How much is measured."""
+    """How much a comparison measures."""
 
-    most_held_out: int | None = None
-    """Validation users, and as many test users, at most."""
-    most_users: int | None = None
-    """Users to train on, at most."""
+    max_held_out: int | None = None
+    """Limit for the validation users, and for the test users."""
+    max_users: int | None = None
+    """Limit for the users in the data."""
     timed_queries: int = 200
-    """Different queries of one round of timing."""
+    """Different queries in one round of timing."""
     timing_rounds: int = 5
-    points: int | None = None
-    """Points of a sweep, at most."""
+    max_points: int | None = None
+    """Limit for the points of a curve and of a sensitivity study."""
 
 
 FULL = Budget()
-QUICK = Budget(most_held_out=200, most_users=5_000, timed_queries=30, timing_rounds=3, points=3)
+QUICK = Budget(max_held_out=200, max_users=5_000, timed_queries=30, timing_rounds=3, max_points=3)

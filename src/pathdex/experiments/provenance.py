@@ -1,4 +1,4 @@
-"""Everything that is needed to repeat a report: versions, machine, data, command, time and memory of each step."""
+"""What is needed to repeat a report: versions, machine, data, command, time and memory of each step."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pathdex.experiments.report_request import Request
-from pathdex.experiments.steps import Step, Store
+from pathdex.experiments.report_request import ReportRequest
+from pathdex.experiments.steps import Step, StepStore
 from pathdex.system import examine, package_version
 
-FURTHER = ("usearch", "implicit", "matplotlib", "threadpoolctl")
-"""Packages behind single methods and the figures."""
+OPTIONAL_PACKAGES = ("usearch", "implicit", "matplotlib", "threadpoolctl")
+"""Packages that single methods, the figures and the timing use."""
 
 
-def provenance(request: Request, steps: Sequence[Step], store: Store, *, checksum: str, command: str) -> dict[str, Any]:
-    """The circumstances of a finished report."""
+def provenance(
+    request: ReportRequest, steps: Sequence[Step], store: StepStore, *, checksum: str, command: str
+) -> dict[str, Any]:
+    """The provenance of a finished report."""
     system = examine(store.path)
     records = [store.record(step.name) for step in steps]
     kept = ("step", "title", "started", "seconds", "peak_memory", "pathdex", "code")
@@ -31,7 +33,7 @@ def provenance(request: Request, steps: Sequence[Step], store: Store, *, checksu
         "seeds": list(request.seeds),
         "threads": request.threads or system.torch_threads,
         "device": request.device,
-        "versions": {**system.versions, **{name: package_version(name) for name in FURTHER}},
+        "versions": {**system.versions, **{name: package_version(name) for name in OPTIONAL_PACKAGES}},
         "machine": {
             "processor": _processor(),
             "cores": system.cores,

@@ -1,4 +1,4 @@
-"""What a report is asked for: checked before anything is read, and compared when a report goes on."""
+"""What `pathdex reproduce` is to do: checked before any data is read, and compared when a report is resumed."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pathdex.errors import ConfigError, RunError
+from pathdex.errors import ConfigError, Problem, RunError
 from pathdex.experiments.method_specs import METHOD_SPECS, choose_methods
 from pathdex.experiments.presets import FULL, QUICK, Budget, find_preset
-from pathdex.experiments.run_request import Given, check_request
+from pathdex.experiments.run_request import TrainOptions, make_run_request
 from pathdex.recommenders.base import check_n
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.registry import make_estimator
 
 GROWING = ("methods", "missing", "seeds", "parameters", "tuned", "sensitivity")
-"""What may change between two calls, since it only adds steps; a step that it would change refuses."""
+"""Fields that may change when a report is resumed, since they only add steps; a step they would change raises."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What somebody typed; None or empty where nothing was said."""
+class ReproduceOptions:
+    """Options as typed; None or empty if not given."""
 
     source: Path
     reading: Mapping[str, Any] = field(default_factory=dict)
@@ -43,8 +43,8 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Request:
-    """A comparison, with everything that was not said filled in."""
+class ReportRequest:
+    """A comparison with all defaults filled in."""
 
     source: Path
     preset: str
@@ -53,11 +53,11 @@ class Request:
     """`kind` and the options of that split."""
     methods: tuple[str, ...]
     missing: dict[str, str]
-    """Methods that are left out, and why."""
+    """Methods left out, and why."""
     seeds: tuple[int, ...]
     n: int
     parameters: dict[str, dict[str, Any]]
-    """By method, those that are fixed; tuning does not touch them."""
+    """Fixed hyper-parameters by method; tuning does not change them."""
     tuned: tuple[str, ...]
     quick: bool
     sensitivity: bool
@@ -65,48 +65,41 @@ class Request:
     threads: int | None
 
     @property
-    def effort(self) -> Budget:
+    def budget(self) -> Budget:
         return QUICK if self.quick else FULL
 
     def fixed(self, checksum: str) -> dict[str, Any]:
-        """What must stay as it is while a report goes on."""
+        """The values that must not change when a report is resumed."""
         values = {**vars(self), "source": self.source.name, "checksum": checksum, "first_seed": self.seeds[0]}
         return {name: value for name, value in values.items() if name not in GROWING}
 
 
-def check_asked(asked: Asked) -> Request:
-    """Fill in presets and defaults, and raise for whatever is known to be wrong without the data."""
-    preset = find_preset(asked.preset, asked.source)
-    reading = {**preset.reading, **asked.reading}
-    own_split = {**({} if asked.split.get("kind", "users") != "users" else preset.split), **asked.split}
-    running = {
-        name: value for name, value in (("device", asked.device), ("threads", asked.threads)) if value is not None
-    }
-    checked = check_request(Given(asked.source, reading, own_split, {}, running))
-    n = preset.n if asked.n is None else asked.n
+def make_report_request(given: ReproduceOptions) -> ReportRequest:
+    """Fill in presets and defaults. Raises for every problem that is known without the data."""
+    preset = find_preset(given.preset, given.source)
+    reading = {**preset.reading, **given.reading}
+    split = {**({} if given.split.get("kind", "users") != "users" else preset.split), **given.split}
+    run_options = {"device": given.device, "threads": given.threads}
+    run_options = {name: value for name, value in run_options.items() if value is not None}
+    checked = make_run_request(TrainOptions(given.source, reading, split, {}, run_options))
+    n = preset.n if given.n is None else given.n
     check_n(n)
-    seeds = tuple(asked.seeds or (preset.seeds[:1] if asked.quick else preset.seeds))
+    seeds = tuple(given.seeds or (preset.seeds[:1] if given.quick else preset.seeds))
     if len(set(seeds)) < len(seeds):
-        raise ConfigError([f"seeds={','.join(map(str, seeds))}: must differ; a seed twice is one measurement"])
-    methods, missing = choose_methods(asked.methods)
-    if BruteForce.name in asked.parameters and DeepRetrieval.name in methods:
-        raise ConfigError(
-            [f"parameters of {BruteForce.name}: it searches the vectors of {DeepRetrieval.name}; set those"]
-        )
-    unknown = [name for name in asked.parameters if name not in methods]
-    if unknown:
-        raise ConfigError([f"parameters of {', '.join(unknown)}: is not among the methods, {', '.join(methods)}"])
+        raise ConfigError([Problem("must differ", "seeds", list(seeds), "leave repeated seeds out")])
+    methods, missing = choose_methods(given.methods)
+    _check_parameters(given.parameters, methods)
     parameters: dict[str, dict[str, Any]] = {}
     for name in methods:
-        own = dict(preset.model) if name == DeepRetrieval.name else {}
-        own |= METHOD_SPECS[name].quick if asked.quick else {}
-        parameters[name] = {**own, **asked.parameters.get(name, {})}
+        preset_values = preset.model if name == DeepRetrieval.name else {}
+        quick_values = METHOD_SPECS[name].quick if given.quick else {}
+        parameters[name] = {**preset_values, **quick_values, **given.parameters.get(name, {})}
         make_estimator(name, parameters[name], device=checked.options.device)
     tuned = tuple(
         name for name in methods if METHOD_SPECS[name].trials and not (name == DeepRetrieval.name and preset.model)
     )
-    return Request(
-        source=asked.source,
+    return ReportRequest(
+        source=given.source,
         preset=preset.name,
         reading=reading,
         split=dict(checked.split),
@@ -115,35 +108,49 @@ def check_asked(asked: Asked) -> Request:
         seeds=seeds,
         n=n,
         parameters=parameters,
-        tuned=tuned if asked.tune and not asked.quick else (),
-        quick=asked.quick,
-        sensitivity=asked.sensitivity and DeepRetrieval.name in methods,
+        tuned=tuned if given.tune and not given.quick else (),
+        quick=given.quick,
+        sensitivity=given.sensitivity and DeepRetrieval.name in methods,
         device=checked.options.device,
         threads=checked.options.threads,
     )
 
 
-def command_line(asked: Asked, folder: Path) -> str:
-    """The command that asks for the same, with the bare name of the data file."""
-    words = ["pathdex", "reproduce", asked.source.name, "--out", str(folder)]
-    lists = {"methods": asked.methods, "seeds": asked.seeds}
-    given = {**asked.reading, **{"split" if name == "kind" else name: value for name, value in asked.split.items()}}
-    given |= {name: ",".join(map(str, values)) for name, values in lists.items() if values}
-    given |= {"preset": asked.preset, "n": asked.n, "device": asked.device, "threads": asked.threads}
-    for name, value in given.items():
+def _check_parameters(parameters: Mapping[str, Mapping[str, Any]], methods: Sequence[str]) -> None:
+    problems = [
+        Problem(f"{name} is not among the methods, {', '.join(methods)}", "parameters", {name: dict(values)})
+        for name, values in parameters.items()
+        if name not in methods
+    ]
+    if BruteForce.name in parameters and DeepRetrieval.name in methods:
+        rule = f"{BruteForce.name} searches the vectors of {DeepRetrieval.name}"
+        values = {BruteForce.name: dict(parameters[BruteForce.name])}
+        problems.append(Problem(rule, "parameters", values, f"set those of {DeepRetrieval.name}"))
+    if problems:
+        raise ConfigError(problems)
+
+
+def command_line(given: ReproduceOptions, folder: Path) -> str:
+    """The equivalent command, with the bare name of the data file."""
+    words = ["pathdex", "reproduce", given.source.name, "--out", str(folder)]
+    lists = {"methods": given.methods, "seeds": given.seeds}
+    flags = {**given.reading, **{"split" if name == "kind" else name: value for name, value in given.split.items()}}
+    flags |= {name: ",".join(map(str, values)) for name, values in lists.items() if values}
+    flags |= {"preset": given.preset, "n": given.n, "device": given.device, "threads": given.threads}
+    for name, value in flags.items():
         if value is not None:
             words += [f"--{name.replace('_', '-')}", str(value)]
-    words += ["--quick"] if asked.quick else []
-    words += [] if asked.tune else ["--no-tune"]
-    words += [] if asked.sensitivity else ["--no-sensitivity"]
-    for method, values in asked.parameters.items():
+    words += ["--quick"] if given.quick else []
+    words += [] if given.tune else ["--no-tune"]
+    words += [] if given.sensitivity else ["--no-sensitivity"]
+    for method, values in given.parameters.items():
         for name, value in values.items():
             words += ["--set", f"{method}.{name}={json.dumps(value)}"]
     return shlex.join(words)
 
 
 def check_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise where a report would go on with something else than it was begun with."""
+    """Raise `RunError` if a resumed report would mix two requests."""
     differing = [
         f"{name}={now.get(name)!r}, but the report has {before.get(name)!r}"
         for name in sorted({*before, *now})
@@ -151,6 +158,6 @@ def check_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) ->
     ]
     if differing:
         raise RunError(
-            f"{path} goes on as it was begun: {'; '.join(differing)}; ask for the same, or write to a new folder "
-            "(methods and seeds may be added)"
+            f"{path} cannot be resumed with other options: {'; '.join(differing)}; "
+            "use the same options or a new folder (methods and seeds can be added)"
         )

@@ -1,4 +1,4 @@
-"""The finished steps as one JSON: rows of every method and seed, and what follows from them."""
+"""The results of the finished steps as one JSON object, with means, tests and provenance."""
 
 from __future__ import annotations
 
@@ -6,30 +6,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pathdex.evaluation.significance import holm, paired_test, spread
-from pathdex.experiments.plan import (
-    BASE,
-    WIDTHS,
-    options_of,
-    sensitivity_points,
-    swept,
-    trial_names,
-)
+from pathdex.experiments.plan import BASE_STEP, BEAM_STEP, curve_options, query_options, sensitivity_points, trial_names
 from pathdex.experiments.provenance import provenance
-from pathdex.experiments.report_request import Request
-from pathdex.experiments.step_runner import chosen_trial
-from pathdex.experiments.steps import Step, Store
+from pathdex.experiments.report_request import ReportRequest
+from pathdex.experiments.step_runner import selected_trial
+from pathdex.experiments.steps import Step, StepStore
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 SCHEMA = 1
 SPREAD = ("precision", "recall", "f_measure", "ndcg", "hit_rate", "mrr", "coverage", "candidates")
-"""Figures whose mean and deviation over the seeds are worked out."""
+"""Figures reported with mean and standard deviation over the seeds."""
 Row = dict[str, Any]
 
 
-def collect(request: Request, steps: Sequence[Step], store: Store, *, checksum: str, command: str) -> dict[str, Any]:
+def collect(
+    request: ReportRequest, steps: Sequence[Step], store: StepStore, *, checksum: str, command: str
+) -> dict[str, Any]:
     """All results of a comparison whose steps are finished."""
-    one = _Collector(request, store)
+    found = _Collector(request, store)
     splits = {seed: store.result(f"split-seed{seed}") for seed in request.seeds}
     first = splits[request.seeds[0]]
     return {
@@ -46,17 +41,17 @@ def collect(request: Request, steps: Sequence[Step], store: Store, *, checksum: 
                 for seed, split in splits.items()
             ],
         },
-        "results": one.rows(),
-        "comparison": one.comparison(),
-        "significance": one.significance(),
-        "tuning": one.tuning(),
-        "hyper_parameters": {name: one.fit(name, request.seeds[0])["parameters"] for name in request.methods},
-        "inference_time": one.times(),
-        "curves": one.curves(),
-        "sensitivity": one.sensitivity() if request.sensitivity else None,
-        "popularity": one.popularity(),
-        "loss": one.losses(),
-        "training": one.training(),
+        "results": found.rows(),
+        "comparison": found.comparison(),
+        "significance": found.significance(),
+        "tuning": found.tuning(),
+        "hyper_parameters": {name: found.fit(name, request.seeds[0])["parameters"] for name in request.methods},
+        "inference_time": found.times(),
+        "curves": found.curves(),
+        "sensitivity": found.sensitivity() if request.sensitivity else None,
+        "popularity": found.popularity(),
+        "loss": found.losses(),
+        "training": found.training(),
         "provenance": provenance(request, steps, store, checksum=checksum, command=command),
     }
 
@@ -67,7 +62,7 @@ _COUNTS = ("train_users", "train_interactions", "items", "valid_users", "truth_i
 class _Collector:
     """Reads the steps of one report."""
 
-    def __init__(self, request: Request, store: Store) -> None:
+    def __init__(self, request: ReportRequest, store: StepStore) -> None:
         self.request, self.store = request, store
         self.users = [store.result(f"split-seed{seed}")["test_users"] for seed in request.seeds]
         self._fits = {
@@ -86,7 +81,7 @@ class _Collector:
         return next(row for row in self._times[seed] if row["method"] == name and row["options"] == dict(options))
 
     def rows(self) -> list[Row]:
-        """Every row of `evaluate`, with the seed and the measured time."""
+        """Every row of `evaluate`, with its seed and times."""
         found = []
         for (name, seed), fit in self._fits.items():
             for row in fit["rows"]:
@@ -96,26 +91,26 @@ class _Collector:
         return found
 
     def comparison(self) -> list[Row]:
-        """Mean and standard deviation over the seeds, for each method, option and treatment of seen items."""
+        """Mean and standard deviation over the seeds, by method, options and `filter_seen`."""
         found = []
         for name in self.request.methods:
             fits = [self.fit(name, seed) for seed in self.request.seeds]
-            for place, row in enumerate(fits[0]["rows"]):
+            for number, row in enumerate(fits[0]["rows"]):
                 figures: Row = {}
                 for key in SPREAD:
-                    figures[key], figures[f"{key}_deviation"] = spread([fit["rows"][place][key] for fit in fits])
+                    figures[key], figures[f"{key}_deviation"] = spread([fit["rows"][number][key] for fit in fits])
                 figures["fit_seconds"], _ = spread([fit["fit_seconds"] for fit in fits])
-                main = row["options"] == options_of(self.request, name)[0]
+                main = row["options"] == query_options(self.request, name)[0]
                 head = {"method": name, "options": row["options"], "filter_seen": row["filter_seen"], "main": main}
                 found.append({**head, **figures})
         return found
 
     def significance(self) -> list[Row]:
-        """Every method against the best of the others; brute force, a ceiling and no system, against its own index."""
+        """Tests of every method against the best other one; brute force, which is only a ceiling, against its index."""
         found: list[Row] = []
-        for place, filter_seen in enumerate((True, False)):
+        for number, filter_seen in enumerate((True, False)):
             values = {
-                name: [self.fit(name, seed)["f_measure_by_user"][place] for seed in self.request.seeds]
+                name: [self.fit(name, seed)["f_measure_by_user"][number] for seed in self.request.seeds]
                 for name in self.request.methods
             }
             means = {name: spread([sum(one) / len(one) for one in own])[0] for name, own in values.items()}
@@ -144,10 +139,10 @@ class _Collector:
         return max(others, key=lambda other: means[other]) if others else None
 
     def tuning(self) -> dict[str, list[Row]]:
-        """Every trial of every method that was tuned."""
+        """Every trial of every tuned method."""
         found = {}
         for name in self.request.tuned:
-            best = chosen_trial(self.store, trial_names(name))["step"]
+            best = selected_trial(self.store, trial_names(name))["step"]
             records = [self.store.record(step) for step in trial_names(name)]
             found[name] = [
                 {
@@ -161,10 +156,10 @@ class _Collector:
         return found
 
     def times(self) -> list[Row]:
-        """Seconds per query of every option in the comparison: the median over the seeds, lowest and highest round."""
+        """Seconds per query for each set of options: the median over the seeds, the lowest and the highest round."""
         found = []
         for name in self.request.methods:
-            for place, options in enumerate(options_of(self.request, name)):
+            for number, options in enumerate(query_options(self.request, name)):
                 rows = [self.time(name, options, seed) for seed in self.request.seeds]
                 figures = {}
                 for key in ("seconds_per_query", "seconds_per_query_in_batches"):
@@ -172,14 +167,14 @@ class _Collector:
                     figures[key] = ordered[len(ordered) // 2]
                     figures[f"{key}_low"] = min(row[f"{key}_low"] for row in rows)
                     figures[f"{key}_high"] = max(row[f"{key}_high"] for row in rows)
-                found.append({"method": name, "options": options, "main": place == 0, **figures})
+                found.append({"method": name, "options": options, "main": number == 0, **figures})
         return found
 
     def curves(self) -> dict[str, list[Row]]:
-        """F and time along the width of each search, with the first seed."""
+        """F and time along the curve of each method, with the first seed."""
         seed, found = self.request.seeds[0], {}
         for name in self.request.methods:
-            if swept(self.request, name):
+            if curve_options(self.request, name):
                 points = self.store.result(f"curve-{name}")["points"]
             else:
                 row = next(row for row in self.fit(name, seed)["rows"] if row["filter_seen"])
@@ -189,18 +184,21 @@ class _Collector:
         return found
 
     def sensitivity(self) -> dict[str, list[Row]]:
-        """Figures of Deep Retrieval as one hyper-parameter changes, each tested against the value that else stays."""
+        """Figures of Deep Retrieval as one hyper-parameter changes, each value tested against the base value."""
         found: dict[str, list[Row]] = {}
         for parameter, points in sensitivity_points(self.request).items():
-            usual, others = self.store.result(BASE), [self.store.result(step) for _, step in points if step != BASE]
-            rows = [{**usual, "base": True}, *({**one, "base": False} for one in others if one != usual)]
-            found[parameter] = sorted(rows, key=_place(parameter))
-        beams = self.store.result(WIDTHS)
+            base, others = (
+                self.store.result(BASE_STEP),
+                [self.store.result(step) for _, step in points if step != BASE_STEP],
+            )
+            rows = [{**base, "base": True}, *({**one, "base": False} for one in others if one != base)]
+            found[parameter] = sorted(rows, key=_order(parameter))
+        beams = self.store.result(BEAM_STEP)
         found["beam_size"] = [{**point, "base": point["beam"] == beams["beam"]} for point in beams["points"]]
         for rows in found.values():
-            base = next(row["f_measure_by_user"] for row in rows if row["base"])
+            base_f = next(row["f_measure_by_user"] for row in rows if row["base"])
             others = [row for row in rows if not row["base"]]
-            tests = [paired_test([row["f_measure_by_user"]], [base], self.users[:1]) for row in others]
+            tests = [paired_test([row["f_measure_by_user"]], [base_f], self.users[:1]) for row in others]
             for row, test, p in zip(others, tests, holm([test.p for test in tests]), strict=True):
                 row |= {"difference": test.difference, "low": test.low, "high": test.high, "p": test.p, "p_holm": p}
         self._test_falls(found["beam_size"])
@@ -210,15 +208,15 @@ class _Collector:
         }
 
     def _test_falls(self, rows: list[Row]) -> None:
-        """Test every beam wider than the best one against it: does more width cost accuracy?"""
-        best = max(range(len(rows)), key=lambda place: float(rows[place]["f_measure"]))
+        """Test every beam wider than the best one against it: does a wider beam cost accuracy?"""
+        best = max(range(len(rows)), key=lambda number: float(rows[number]["f_measure"]))
         top, wider = rows[best]["f_measure_by_user"], rows[best + 1 :]
         tests = [paired_test([row["f_measure_by_user"]], [top], self.users[:1]) for row in wider]
         for row, p in zip(wider, holm([test.p for test in tests]), strict=True):
             row["p_fall"] = p
 
     def popularity(self) -> Row:
-        """Deciles, long tail, coverage and novelty of each method, beside what the users took."""
+        """Deciles, long tail, coverage and novelty of each method and of the truth."""
         splits = [self.store.result(f"split-seed{seed}") for seed in self.request.seeds]
         truth = {
             "deciles": _mean_list([split["truth_deciles"] for split in splits]),
@@ -248,7 +246,7 @@ class _Collector:
         return [{"seed": seed, **self.store.result(f"loss-seed{seed}")} for seed in self.request.seeds]
 
     def training(self) -> list[Row]:
-        """The records of every training, and the health of the index that came of it."""
+        """The records of every training, and the health of its index."""
         return [
             {"method": name, "seed": seed, "records": fit["records"], "health": fit["health"]}
             for (name, seed), fit in self._fits.items()
@@ -256,7 +254,7 @@ class _Collector:
         ]
 
 
-def _place(parameter: str) -> Any:
+def _order(parameter: str) -> Any:
     if parameter == "depth":
         return lambda row: (row["depth"], row["nodes"])
     key = {"num_nodes": "nodes"}.get(parameter, parameter)

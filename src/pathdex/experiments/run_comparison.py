@@ -1,4 +1,4 @@
-"""Two runs with the same held-out users, compared user by user."""
+"""Compare two runs with the same held-out users, user by user."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pathdex.data.splits import Queries, Split
 from pathdex.data.vocabulary import Id
 from pathdex.errors import QueryError, RunError
 from pathdex.evaluation.comparison import held_out_queries
-from pathdex.evaluation.protocol import Evaluation, Method, Progress, evaluate
+from pathdex.evaluation.protocol import Evaluation, Method, evaluate
 from pathdex.evaluation.significance import PairedTest, holm, paired_test
 from pathdex.experiments.runs import Run
+from pathdex.progress import Progress
 from pathdex.storage.json_file import write_json
 
 METRICS = ("precision", "recall", "f_measure", "ndcg", "hit_rate", "mrr")
@@ -22,14 +23,14 @@ METRICS = ("precision", "recall", "f_measure", "ndcg", "hit_rate", "mrr")
 
 @dataclass(frozen=True)
 class Difference:
-    """One metric of both runs, and how sure the difference is."""
+    """One metric of both runs and the test of their difference."""
 
     metric: str
     filter_seen: bool
     a: float
     b: float
     test: PairedTest
-    """Of a minus b."""
+    """Of `a - b`."""
     p_holm: float
     """Corrected for the number of metrics."""
 
@@ -49,7 +50,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """What two runs give the same users."""
+    """Two runs on the same users."""
 
     a: str
     b: str
@@ -64,23 +65,23 @@ class RunComparison:
         return {**vars(self), "differences": rows}
 
     def to_json(self, path: str | Path) -> Path:
-        """Write `to_dict` as JSON: all of it, or nothing and a `StorageError`."""
+        """Write `to_dict` as JSON, atomically."""
         return write_json(Path(path), self.to_dict())
 
 
 def compare_runs(
     a: Run, b: Run, *, on: str = "test", n: int = 10, progress: Progress | None = None, **options: Any
 ) -> RunComparison:
-    """Ask both models the held-out users, which must be the same, with the same options (`beam` or `candidates`).
+    """Evaluate both models on their held-out users, which must be the same, with the same `beam` or `candidates`.
 
-    Without an option both have a budget of ten times n.
+    The default is ten times n candidates.
     """
     if a.path.resolve() == b.path.resolve():
-        raise QueryError(f"RUN_A and RUN_B are both {a.path}: must be two runs")
+        raise QueryError(f"RUN_A and RUN_B are both {a.path}", remedy="pass two runs")
     options = options or {"candidates": 10 * n}
     splits = a.split(), b.split()
     users = _check_same(a, b, (held_out_queries(splits[0], on), held_out_queries(splits[1], on)), splits)
-    first, second = (_ask(run, split, on, n, options, progress) for run, split in zip((a, b), splits, strict=True))
+    first, second = (_evaluate(run, split, on, n, options, progress) for run, split in zip((a, b), splits, strict=True))
     differences: list[Difference] = []
     for own, other in zip(first.results, second.results, strict=True):
         tests = [paired_test([own.per_user[name]], [other.per_user[name]], [users]) for name in METRICS]
@@ -92,14 +93,16 @@ def compare_runs(
     return RunComparison(str(a.path), str(b.path), on, n, first.users, options, tuple(differences))
 
 
-def _ask(run: Run, split: Split, on: str, n: int, options: dict[str, Any], progress: Progress | None) -> Evaluation:
+def _evaluate(
+    run: Run, split: Split, on: str, n: int, options: dict[str, Any], progress: Progress | None
+) -> Evaluation:
     method = Method(str(run.path), run.model(), options)
     counts = split.train.item_counts()
     return evaluate([method], held_out_queries(split, on), n=n, item_counts=counts, progress=progress)
 
 
 def _check_same(a: Run, b: Run, queries: tuple[Queries, Queries], splits: tuple[Split, Split]) -> list[Id]:
-    """The ids of the users, if both runs hold out the same, with the same history and truth."""
+    """The ids of the held-out users. Raises `RunError` unless both runs hold out the same histories and truths."""
     users, others = (one.users.ids(np.arange(len(one))) for one in queries)
     if users != others:
         common = len(set(users) & set(others))
@@ -114,7 +117,7 @@ def _check_same(a: Run, b: Run, queries: tuple[Queries, Queries], splits: tuple[
         )
         if not same:
             raise RunError(
-                f"{a.path} and {b.path} hold out the same users with another {part}, so they cannot be compared; "
+                f"{a.path} and {b.path} hold out the same users with a different {part}, so they cannot be compared; "
                 "train both on the same data, read and split in the same way"
             )
     return users

@@ -1,4 +1,4 @@
-"""A run: the folder in which a model is trained, and all that is needed to repeat, resume and evaluate it.
+"""A run: the folder in which a model is trained, with what is needed to repeat, resume and evaluate it.
 
 `pathdex.storage.run_folder` describes its files.
 """
@@ -19,13 +19,13 @@ from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.storage.atomic import atomic_folder, atomic_write
 from pathdex.storage.checkpoint import load_checkpoint
 from pathdex.storage.json_file import write_json
-from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, LOG, REQUEST, SPLIT
+from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, LOG, REQUEST, SPLIT, find_bundle
 from pathdex.training.callbacks import Callback, JsonLines, TensorBoard, default_callbacks
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder and what was asked of it."""
+    """A run folder and its request."""
 
     path: Path
     request: dict[str, Any]
@@ -61,7 +61,7 @@ class Run:
 
     @staticmethod
     def check_new(path: str | Path) -> Path:
-        """The path, if nothing is there yet."""
+        """The path; raises `RunError` if it exists."""
         path = Path(path)
         if path.exists():
             raise RunError(f"{path} exists; continue it with --resume, or choose another folder")
@@ -76,7 +76,7 @@ class Run:
             return cls(path, json.loads((path / REQUEST).read_text()))
         except OSError as error:
             raise RunError(
-                f"{path} has no run.json: it is no run, or was stopped while the data was prepared; "
+                f"{path} has no run.json: it is not a run, or was interrupted before training; "
                 "remove it and train again"
             ) from error
         except ValueError as error:
@@ -87,9 +87,7 @@ class Run:
 
     def model(self) -> DeepRetrieval:
         """The finished model."""
-        if not self.finished:
-            raise RunError(f"{self.path} is not finished; continue it with --resume")
-        return DeepRetrieval.load(self.bundle)
+        return DeepRetrieval.load(find_bundle(self.path))
 
     def train(
         self,
@@ -100,13 +98,13 @@ class Run:
     ) -> DeepRetrieval:
         """Train to the end, from the checkpoint if there is one, and save the bundle.
 
-        `callbacks` are called besides those that write the log; None: a progress bar on a terminal.
+        `callbacks` are called in addition to the log writer; None means `default_callbacks()`.
         """
         if self.finished:
             return self.model()
         resume = self.checkpoint.exists()
         if resume:
-            # A kill between checkpoint and log loses or cuts a line; the checkpoint holds all records.
+            # A kill between checkpoint and log can lose or truncate a line; the checkpoint holds all records.
             records = load_checkpoint(self.checkpoint)[0]["records"]
             with atomic_write(self.log) as stream:
                 stream.writelines(f"{json.dumps(record)}\n".encode() for record in records)

@@ -1,8 +1,8 @@
-"""Steps that are done once: each leaves a JSON file, and a file that is there is not made again.
+"""Resumable steps: each finished step is a JSON file and is not run again.
 
-REPORT/request.json        what the report is asked for
-REPORT/steps/NAME.json     a finished step: what went in, what came out, its time and memory
-REPORT/models/             fitted models that later steps ask; may be removed when all steps are done
+REPORT/request.json        the request that started the report
+REPORT/steps/NAME.json     a finished step: inputs, result, time and memory
+REPORT/models/             fitted models for later steps; can be deleted once all steps are finished
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import pathdex
 from pathdex.errors import RunError
-from pathdex.experiments.peak_memory import forget_peak, peak_memory
+from pathdex.experiments.peak_memory import peak_memory, reset_peak
 from pathdex.experiments.report_request import check_same
 from pathdex.experiments.source_digest import source_digest
 from pathdex.storage.json_file import write_json
@@ -25,52 +25,41 @@ from pathdex.storage.json_file import write_json
 
 @dataclass(frozen=True)
 class Step:
-    """One piece of work, by its kind and what it is given."""
+    """One piece of work: its kind and inputs."""
 
     name: str
     kind: str
     title: str
-    """For people."""
+    """Shown while it runs and in the report."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    """What the work is called with, ready for JSON."""
-    again: bool = False
-    """Whether a step with other inputs is done again; else it is refused."""
+    """Arguments of the step function, ready for JSON."""
+    replaceable: bool = False
+    """Whether changed inputs run the step again; otherwise they are an error."""
 
 
-class Watcher(Protocol):
-    """Hears how a report comes along."""
+class ReportProgress:
+    """Follows the steps of a report. Override the methods you need."""
 
-    def planned(self, steps: Sequence[Step], finished: int) -> None:
-        """So many of the steps are finished already; the others are to be done, in this order."""
+    def on_plan(self, steps: Sequence[Step], finished: int) -> None:
+        """Called once with the steps to run, in order, and the number of those already finished."""
 
-    def started(self, step: Step) -> None: ...
-    def advanced(self, part: str, done: int, total: int) -> None:
-        """The running step has come so far."""
+    def on_step_begin(self, step: Step) -> None:
+        """Called before a step."""
 
-    def finished(self, step: Step, seconds: float) -> None: ...
+    def on_step_progress(self, part: str, done: int, total: int | None) -> None:
+        """Called while a step runs, with what it is doing and how far it is."""
 
-
-class Unwatched:
-    """A watcher that says nothing."""
-
-    def planned(self, steps: Sequence[Step], finished: int) -> None:
-        return
-
-    def started(self, step: Step) -> None:
-        return
-
-    def advanced(self, part: str, done: int, total: int) -> None:
-        return
-
-    def finished(self, step: Step, seconds: float) -> None:
-        return
+    def on_step_end(self, step: Step, seconds: float) -> None:
+        """Called after a step."""
 
 
-class Work(Protocol):
+class StepFunction(Protocol):
+    """Takes the inputs of a step and returns what JSON can hold."""
+
     def __call__(self, **inputs: Any) -> dict[str, Any]: ...
 
 
-class Store:
+class StepStore:
     """The folder of a report."""
 
     def __init__(self, path: str | Path) -> None:
@@ -81,43 +70,45 @@ class Store:
         return self.path / "models"
 
     def begin(self, fixed: Mapping[str, Any]) -> None:
-        """Make the folder, or check that it was begun with the same request."""
+        """Create the folder, or check that it was started with the same request."""
         file = self.path / "request.json"
         plain = json.loads(json.dumps(fixed))
         if file.exists():
             check_same(self.path, _read(file), plain)
         elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise RunError(f"{self.path} exists and holds no report; choose another folder")
+            raise RunError(f"{self.path} exists and is not a report; choose another folder")
         else:
             write_json(file, plain)
 
     def has(self, step: Step) -> bool:
-        """Whether the step is finished with these inputs. One that was done with others is to be done again where it
-        may be, and is a `RunError` where it may not."""
+        """Whether the step is finished with these inputs.
+
+        A step finished with other inputs must run again if it is replaceable; otherwise this raises `RunError`.
+        """
         if not self._file(step.name).exists():
             return False
         before = self.record(step.name)["inputs"]
         plain = json.loads(json.dumps(dict(step.inputs)))
         if before == plain:
             return True
-        if not step.again:
+        if not step.replaceable:
             check_same(self._file(step.name), before, plain)
         return False
 
     def record(self, name: str) -> dict[str, Any]:
-        """All that is known of a finished step."""
+        """Inputs, result, time and memory of a finished step."""
         return _read(self._file(name))
 
     def result(self, name: str) -> dict[str, Any]:
-        """What came out of a finished step."""
+        """The result of a finished step."""
         found: dict[str, Any] = self.record(name)["result"]
         return found
 
-    def do(self, step: Step, work: Work) -> float:
-        """Do the step and keep its result, its wall time and its memory; returns the seconds."""
-        started, measured = time.monotonic(), forget_peak()
+    def run(self, step: Step, function: StepFunction) -> float:
+        """Run the step and store its record; returns the seconds it took."""
+        started, measured = time.monotonic(), reset_peak()
         at = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        result = work(**step.inputs)
+        result = function(**step.inputs)
         seconds = time.monotonic() - started
         record = {
             "step": step.name,
@@ -142,7 +133,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(file.read_text())
     except OSError as error:
-        raise RunError(f"{file} cannot be read ({error.strerror}); make the report again in a new folder") from error
+        raise RunError(f"{file} cannot be read ({error.strerror}); write the report to a new folder") from error
     except ValueError as error:
-        raise RunError(f"{file} is damaged ({error}); remove it, and this step is done again") from error
+        raise RunError(f"{file} is damaged ({error}); delete it to run this step again") from error
     return content

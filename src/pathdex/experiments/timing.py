@@ -1,9 +1,9 @@
-"""Inference time of several ways to answer, in turns, so that whatever else the machine does meets all alike."""
+"""Inference time of several methods, measured in turns so that other load on the machine affects all alike."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,24 +12,25 @@ import numpy as np
 
 from pathdex.data.ragged import Ragged
 from pathdex.evaluation.protocol import seen_filter
+from pathdex.progress import Progress
 from pathdex.recommenders.base import Recommender
 
 WARM_CALLS = 3
-"""Queries that each method answers before the clock starts."""
+"""Warm-up queries of each method."""
 BATCH = 256
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds per query, over the rounds."""
+    """Seconds per query in each round."""
 
-    one: tuple[float, ...]
-    """Asked one by one."""
+    single: tuple[float, ...]
+    """Queries answered one by one."""
     batch: tuple[float, ...]
-    """Asked together."""
+    """Queries answered in one batch."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {**_figures("seconds_per_query", self.one), **_figures("seconds_per_query_in_batches", self.batch)}
+        return {**_figures("seconds_per_query", self.single), **_figures("seconds_per_query_in_batches", self.batch)}
 
 
 def time_methods(
@@ -38,42 +39,42 @@ def time_methods(
     n: int,
     *,
     rounds: int,
-    advanced: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Timing]:
-    """Have every method answer all histories with seen items removed, `rounds` times in turns, on one thread.
+    """Time every method with its query options on all histories, seen items removed, `rounds` times on one thread.
 
-    A round asks the histories one by one, then up to 256 of them together. The order of the methods is turned round
-    in every other round.
+    A round answers the histories one by one, then 256 of them in one batch. Every other round reverses the order of the
+    methods.
     """
     single = [histories.take(np.array([row])) for row in range(len(histories))]
-    together = histories.take(np.arange(BATCH) % len(histories))
+    batch = histories.take(np.arange(BATCH) % len(histories))
     spent: list[list[tuple[float, float]]] = [[] for _ in methods]
     for model, _ in methods:
         model.set_threads(1)
     with one_thread():
         for model, options in methods:
             for query in single[:WARM_CALLS]:
-                _ask(model, query, n, options)
-            _ask(model, together, n, options)
+                _answer(model, query, n, options)
+            _answer(model, batch, n, options)
         for number in range(rounds):
             places = range(len(methods)) if number % 2 == 0 else reversed(range(len(methods)))
             for done, place in enumerate(places):
                 model, options = methods[place]
                 started = time.perf_counter()
                 for query in single:
-                    _ask(model, query, n, options)
+                    _answer(model, query, n, options)
                 between = time.perf_counter()
-                _ask(model, together, n, options)
+                _answer(model, batch, n, options)
                 ended = time.perf_counter()
-                spent[place].append(((between - started) / len(single), (ended - between) / len(together)))
-                if advanced is not None:
-                    advanced(number * len(methods) + done + 1, rounds * len(methods))
-    return [Timing(tuple(one for one, _ in rows), tuple(batch for _, batch in rows)) for rows in spent]
+                spent[place].append(((between - started) / len(single), (ended - between) / len(batch)))
+                if progress is not None:
+                    progress(number * len(methods) + done + 1, rounds * len(methods))
+    return [Timing(tuple(row[0] for row in rows), tuple(row[1] for row in rows)) for rows in spent]
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch, compiled code and, where `threadpoolctl` is installed, BLAS and OpenMP use one thread inside."""
+    """Limit torch, compiled code and, with `threadpoolctl` installed, BLAS and OpenMP to one thread."""
     import numba
     import torch
 
@@ -99,7 +100,7 @@ def _one_blas_thread() -> Iterator[None]:
         yield
 
 
-def _ask(model: Recommender, histories: Ragged, n: int, options: Mapping[str, Any]) -> None:
+def _answer(model: Recommender, histories: Ragged, n: int, options: Mapping[str, Any]) -> None:
     model.rank(histories, n, seen_filter(histories, True), **options)
 
 

@@ -17,6 +17,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import QueryError, StorageError
+from pathdex.progress import Progress
 from pathdex.recommenders.base import Recommender
 from pathdex.storage.atomic import atomic_write
 
@@ -48,7 +49,7 @@ def recommend_file(
     deny: Iterable[Id] = (),
     allow: Iterable[Id] | None = None,
     overwrite: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> BatchSummary:
     """Write the best `n` items of every user in `data` to a Parquet, CSV or JSON lines file, atomically.

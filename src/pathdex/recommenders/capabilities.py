@@ -54,6 +54,11 @@ class HasIndex(Recommender):
     def num_nodes(self) -> int:
         """K, nodes per layer."""
 
+    @property
+    @abstractmethod
+    def paths(self) -> NDArray[np.int64]:
+        """The path codes of all items: (item, J)."""
+
     @abstractmethod
     def health(self) -> IndexHealth:
         """How evenly items are spread over paths and nodes."""

@@ -125,6 +125,10 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         return model
 
     @property
+    def paths(self) -> NDArray[np.int64]:
+        return self.model_state.paths
+
+    @property
     def postings(self) -> Postings:
         """Maps paths to items."""
         return self.model_state.postings

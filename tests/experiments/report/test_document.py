@@ -1,8 +1,9 @@
-"""The same parts in HTML and in Markdown."""
+"""The same document in HTML and Markdown."""
 
 from __future__ import annotations
 
-from pathdex.experiments.report.document import Document, Figure, Points, Section, Table, Text, to_html, to_markdown
+from pathdex.experiments.report.document import Document, Figure, Points, Section, Text, to_html, to_markdown
+from pathdex.tables import TextTable
 
 DRAWING = '<?xml version="1.0"?><svg width="1"><g id="a"/><use href="#a"/><path clip-path="url(#a)"/></svg>'
 DOCUMENT = Document(
@@ -14,7 +15,7 @@ DOCUMENT = Document(
             [
                 Text("**Bold** and 1 < 2."),
                 Points(["first", "second `x`"]),
-                Table("Sizes", ["name", "size"], [["a|b", "1"], ["c", "2"]], strong=[1]),
+                TextTable("Sizes", ["name", "size"], [["a|b", "1"], ["c", "2"]], bold=[1]),
                 Figure("plot", DRAWING, 'It says "so"'),
             ],
         )
@@ -40,8 +41,8 @@ def test_html_is_escaped_and_linked() -> None:
     assert '<tr class=strong><td class="word">c</td><td>2</td></tr>' in page
 
 
-def test_a_drawing_has_names_of_its_own_inside_the_page() -> None:
-    """Two drawings with the same names would else share their parts."""
+def test_inline_drawings_have_unique_ids() -> None:
+    """Equal ids would make two drawings share elements."""
     page = to_html(DOCUMENT)
     assert '<g id="plot-a"/><use href="#plot-a"/><path clip-path="url(#plot-a)"/>' in page
     assert 'role="img" aria-label="It says &quot;so&quot;"' in page

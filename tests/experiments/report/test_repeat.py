@@ -1,19 +1,19 @@
-"""What a report says about how it came to be."""
+"""The provenance section of a report."""
 
 from __future__ import annotations
 
 import pytest
 
-from pathdex.experiments.report.repeat import _states
+from pathdex.experiments.report.repeat import _source_versions
 
 
 @pytest.mark.parametrize(
-    ("codes", "said"),
+    ("codes", "text"),
     [
-        (["a1", "a1"], "all steps by a1"),
-        (["a1", "b2", "a1"], "steps were made by 2 states of the source: 2 by a1, 1 by b2"),
-        ([None, "a1"], "steps were made by 2 states of the source: 1 by a state that was not recorded, 1 by a1"),
+        (["a1", "a1"], "all steps with source a1"),
+        (["a1", "b2", "a1"], "steps ran with 2 versions of the source: 2 with a1, 1 with b2"),
+        ([None, "a1"], "steps ran with 2 versions of the source: 1 with an unrecorded version, 1 with a1"),
     ],
 )
-def test_states_of_the_source_that_differ_are_named(codes: list[str | None], said: str) -> None:
-    assert _states(codes) == said
+def test_different_versions_of_the_source_are_listed(codes: list[str | None], text: str) -> None:
+    assert _source_versions(codes) == text

@@ -1,1 +1,1 @@
-"""The report: six parts from the results, written as HTML and as Markdown."""
+"""The report: six parts made from the results, written as HTML and Markdown."""

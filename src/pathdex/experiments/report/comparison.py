@@ -1,15 +1,15 @@
-"""Part 1: who is how accurate, and how sure that is."""
+"""Part 1: accuracy, significance and tuning."""
 
 from __future__ import annotations
 
+from pathdex.evaluation.report import SEEN_ITEMS, options_text, percent
 from pathdex.evaluation.significance import RESAMPLES
 from pathdex.experiments.report import figures
-from pathdex.experiments.report.document import Figure, Points, Table, Text
+from pathdex.experiments.report.document import Figure, Part, Points, Text
 from pathdex.experiments.report.findings import comparison_findings, verdict
-from pathdex.experiments.report.wording import Part, Results, asked_with, listed, percent, share
+from pathdex.experiments.report.wording import Results, difference, listed, share
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
-
-WORDS = {True: "seen items removed", False: "seen items kept"}
+from pathdex.tables import TextTable
 
 
 def comparison_parts(results: Results) -> list[Part]:
@@ -20,23 +20,22 @@ def comparison_parts(results: Results) -> list[Part]:
         Figure(
             "comparison",
             figures.comparison_figure(main, n),
-            f"F@{n} of each method. Whiskers: standard deviation over the seeds. Hatched: Deep Retrieval's "
-            "encoder over all items, not a system of its own.",
+            f"F@{n} of each method. Whiskers: standard deviation over the seeds. Hatched: brute force over Deep "
+            "Retrieval's vectors, a ceiling rather than a system.",
         ),
-        *(_accuracy(results, filter_seen) for filter_seen in WORDS),
+        *(_accuracy(results, filter_seen) for filter_seen in SEEN_ITEMS),
         Text(
-            "Precision, recall and F are taken per user and averaged. `scored` is the number of items per user whose "
-            "final score was worked out; inner nodes of trees, nodes of graphs on the way and items that a budget cuts "
-            "are not among them."
+            "Precision, recall and F are computed per user and averaged. `candidates` is the mean number of items per "
+            "user that got a final score. It does not count inner tree nodes, graph nodes that a search visits, or "
+            "items cut by a limit on candidates."
         ),
-        *(_tests(results, filter_seen) for filter_seen in WORDS),
+        *(_tests(results, filter_seen) for filter_seen in SEEN_ITEMS),
         Text(
-            "Every method is tested against the best of the others, and brute force, which is Deep Retrieval's encoder "
-            "over all items, against Deep Retrieval. The test is a paired randomisation test on the users' F "
-            f"({RESAMPLES:,} sign patterns), with an interval by Student's t. A user who was held out in several seeds "
-            "counts once, with the mean difference. Holm's method corrects for the number of tests in the table. The "
-            "test speaks about other users; the differences in the single seeds tell whether training again would "
-            "change the verdict."
+            "Each method is tested against the best other method, and brute force against Deep Retrieval, whose "
+            "vectors it searches. The test is a paired randomisation test on the users' F "
+            f"({RESAMPLES:,} sign patterns); the intervals are Student's t. A user held out in several seeds counts "
+            "once, with the mean difference. Holm's method corrects for the number of tests in the table. The test "
+            "generalises to other users; the differences by seed show whether retraining changes the verdict."
         ),
         *_tuning(results),
     ]
@@ -45,32 +44,32 @@ def comparison_parts(results: Results) -> list[Part]:
     return parts
 
 
-def _accuracy(results: Results, filter_seen: bool) -> Table:
+def _accuracy(results: Results, filter_seen: bool) -> TextTable:
     n, seeds = results["n"], len(results["seeds"])
     rows = [row for row in results["comparison"] if row["filter_seen"] is filter_seen]
     cells = [
         [
             row["method"],
-            asked_with(row["options"]),
+            options_text(row["options"]),
             f"{row['candidates']:,.0f}",
             *(share(row, key) for key in ("precision", "recall", "f_measure", "ndcg", "hit_rate")),
         ]
         for row in rows
     ]
-    head = ["method", "asked with", "scored", f"P@{n}", f"R@{n}", f"F@{n}", f"NDCG@{n}", "hit rate"]
+    head = ["method", "options", "candidates", f"P@{n}", f"R@{n}", f"F@{n}", f"NDCG@{n}", "hit rate"]
     spread = f"mean ± standard deviation of {seeds} seeds" if seeds > 1 else "one seed"
-    strong = [place for place, row in enumerate(rows) if row["method"] == DeepRetrieval.name and row["main"]]
-    return Table(f"Accuracy in %, {WORDS[filter_seen]}, {spread}", head, cells, left=2, strong=strong)
+    bold = [number for number, row in enumerate(rows) if row["method"] == DeepRetrieval.name and row["main"]]
+    title = f"Accuracy in %, {SEEN_ITEMS[filter_seen]}, {spread}"
+    return TextTable(title, head, cells, text_columns=2, bold=bold)
 
 
-def _tests(results: Results, filter_seen: bool) -> Table:
+def _tests(results: Results, filter_seen: bool) -> TextTable:
     rows = [row for row in results["significance"] if row["filter_seen"] is filter_seen]
     cells = [
         [
             row["method"],
             row["against"],
-            f"{100 * row['difference']:+.2f}",
-            f"{100 * row['low']:+.2f} to {100 * row['high']:+.2f}",
+            *difference(row),
             f"{row['p']:.4f}",
             f"{row['p_holm']:.4f}",
             ", ".join(f"{100 * one:+.2f}" for one in row["by_seed"]),
@@ -79,8 +78,8 @@ def _tests(results: Results, filter_seen: bool) -> Table:
         for row in rows
     ]
     head = ["method", "against", "difference", "95% interval", "p", "p (Holm)", "by seed", "verdict"]
-    strong = [place for place, row in enumerate(rows) if row["method"] == DeepRetrieval.name]
-    return Table(f"Difference in F in %, {WORDS[filter_seen]}", head, cells, left=2, strong=strong)
+    bold = [number for number, row in enumerate(rows) if row["method"] == DeepRetrieval.name]
+    return TextTable(f"Difference in F in %, {SEEN_ITEMS[filter_seen]}", head, cells, text_columns=2, bold=bold)
 
 
 def _tuning(results: Results) -> list[Part]:
@@ -96,7 +95,8 @@ def _tuning(results: Results) -> list[Part]:
         for trial in trials
     ]
     if not rows:
-        return [Text("Nothing was tuned: every method has its default hyper-parameters, or those given.")]
-    strong = [place for place, row in enumerate(rows) if row[-1]]
-    caption = f"Tuning on the validation users of seed {results['seeds'][0]}, with the same number of trials for each"
-    return [Table(caption, ["method", "hyper-parameters", "F in %", "seconds", "chosen"], rows, left=2, strong=strong)]
+        return [Text("Nothing was tuned: every method uses its defaults or the given hyper-parameters.")]
+    bold = [number for number, row in enumerate(rows) if row[-1]]
+    title = f"Hyper-parameters selected on validation data of seed {results['seeds'][0]}"
+    head = ["method", "hyper-parameters", "F in %", "seconds", "selected"]
+    return [TextTable(title, head, rows, text_columns=2, bold=bold)]

@@ -1,4 +1,4 @@
-"""A report as parts that read the same in HTML and in Markdown: paragraphs, tables, figures."""
+"""A report as parts that render to HTML and Markdown: paragraphs, lists, tables, figures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pathdex.tables import TextTable, inline_html
 
 
 @dataclass(frozen=True)
@@ -17,36 +20,27 @@ class Text:
 
 @dataclass(frozen=True)
 class Points:
-    """A list of such paragraphs."""
+    """A bulleted list, marked up as `Text`."""
 
     items: Sequence[str]
 
 
 @dataclass(frozen=True)
-class Table:
-    """Words in the first `left` columns, figures in the others."""
-
-    caption: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    left: int = 1
-    strong: Sequence[int] = ()
-    """Rows that stand out."""
-
-
-@dataclass(frozen=True)
 class Figure:
-    """A drawing, which is a file of its own beside the Markdown."""
+    """An SVG drawing: inline in HTML, a separate file beside the Markdown."""
 
     name: str
     svg: str
     caption: str
 
 
+Part: TypeAlias = Text | Points | TextTable | Figure
+
+
 @dataclass(frozen=True)
 class Section:
     title: str
-    parts: Sequence[Text | Points | Table | Figure] = field(default_factory=tuple)
+    parts: Sequence[Part] = field(default_factory=tuple)
 
     @property
     def anchor(self) -> str:
@@ -61,7 +55,7 @@ class Document:
 
 
 def to_markdown(document: Document, figures: str) -> str:
-    """The document in Markdown; `figures` is the folder of its drawings, as seen from the page."""
+    """The document in Markdown; `figures` is the folder of its drawings, relative to the page."""
     parts = [f"# {document.title}", document.subtitle]
     for section in document.sections:
         parts.append(f"## {section.title}")
@@ -70,9 +64,9 @@ def to_markdown(document: Document, figures: str) -> str:
 
 
 def to_html(document: Document) -> str:
-    """The document as one page that needs nothing else: style and drawings are inside."""
+    """The document as one self-contained HTML page, with style and drawings inline."""
     contents = "".join(f'<li><a href="#{one.anchor}">{html.escape(one.title)}</a></li>' for one in document.sections)
-    body = [f"<h1>{html.escape(document.title)}</h1>", f'<p class="subtitle">{_inline(document.subtitle)}</p>']
+    body = [f"<h1>{html.escape(document.title)}</h1>", f'<p class="subtitle">{inline_html(document.subtitle)}</p>']
     body.append(f"<nav><ol>{contents}</ol></nav>")
     for section in document.sections:
         body.append(f'<section id="{section.anchor}"><h2>{html.escape(section.title)}</h2>')
@@ -85,52 +79,28 @@ def to_html(document: Document) -> str:
     )
 
 
-def _markdown(part: Text | Points | Table | Figure, figures: str) -> str:
+def _markdown(part: Part, figures: str) -> str:
     if isinstance(part, Text):
         return part.words
     if isinstance(part, Points):
         return "\n".join(f"- {item}" for item in part.items)
     if isinstance(part, Figure):
         return f"![{part.caption}]({figures}/{part.name}.svg)\n\n*{part.caption}*"
-    rule = ["---" if place < part.left else "---:" for place in range(len(part.head))]
-    rows = [
-        [f"**{cell}**" if number in part.strong and cell else cell for cell in row]
-        for number, row in enumerate(part.rows)
-    ]
-    cells = [[cell.replace("|", r"\|") for cell in row] for row in (part.head, rule, *rows)]
-    return f"*{part.caption}*\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    return f"*{part.title}*\n\n{part.markdown()}"
 
 
-def _html(part: Text | Points | Table | Figure) -> str:
+def _html(part: Part) -> str:
     if isinstance(part, Text):
-        return f"<p>{_inline(part.words)}</p>"
+        return f"<p>{inline_html(part.words)}</p>"
     if isinstance(part, Points):
-        return "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in part.items) + "</ul>"
+        return "<ul>" + "".join(f"<li>{inline_html(item)}</li>" for item in part.items) + "</ul>"
     if isinstance(part, Figure):
-        return f"<figure>{_embedded(part)}<figcaption>{_inline(part.caption)}</figcaption></figure>"
-    head = "".join(f"<th{_side(place, part)}>{_inline(cell)}</th>" for place, cell in enumerate(part.head))
-    rows = "".join(
-        f"<tr{' class=strong' if number in part.strong else ''}>"
-        + "".join(f"<td{_side(place, part)}>{_inline(cell)}</td>" for place, cell in enumerate(row))
-        + "</tr>"
-        for number, row in enumerate(part.rows)
-    )
-    caption = f"<caption>{_inline(part.caption)}</caption>"
-    return f'<div class="table"><table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-
-
-def _side(place: int, table: Table) -> str:
-    return ' class="word"' if place < table.left else ""
-
-
-def _inline(words: str) -> str:
-    text = html.escape(words)
-    text = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", text)
-    return re.sub(r"`(.+?)`", r"<code>\1</code>", text)
+        return f"<figure>{_embedded(part)}<figcaption>{inline_html(part.caption)}</figcaption></figure>"
+    return part.html()
 
 
 def _embedded(figure: Figure) -> str:
-    """The drawing inside the page: no head of a file, names of its own, words for those who cannot see it."""
+    """The drawing inline: without the XML head, with unique ids and with a text alternative."""
     svg = figure.svg[figure.svg.index("<svg") :]
     svg = re.sub(r'\b(id="|href="#|url\(#)', lambda found: f"{found[1]}{figure.name}-", svg)
     return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(figure.caption, quote=True)}"', 1)

@@ -1,4 +1,4 @@
-"""The figures of a report as SVG (extra `plot`). Lines differ by mark and dash as well as colour, for print in grey."""
+"""The figures of a report as SVG (extra `plot`). Lines differ in marker and dash as well as colour, for grey print."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 
 from pathdex.evaluation.decomposition import POPULARITY_BUCKETS, bucket_name
 from pathdex.evaluation.plots import m_step_records
-from pathdex.experiments.method_specs import METHOD_SPECS
-from pathdex.system import Feature
+from pathdex.experiments.report.wording import mean
+from pathdex.recommenders.registry import ESTIMATORS
 
-FIGURES = Feature("the figures of a report (pathdex reproduce)", "matplotlib", "plot")
 Row = Mapping[str, Any]
 
 _COLOURS = (
@@ -33,7 +32,7 @@ _WIDTH = 9.5
 
 
 def comparison_figure(rows: Sequence[Row], n: int) -> str:
-    """F of every method, with the deviation over the seeds."""
+    """F of every method, with its standard deviation over the seeds."""
     figure = _figure(0.34 * len(rows) + 1.0)
     axes = figure.subplots()
     places = range(len(rows), 0, -1)
@@ -45,8 +44,8 @@ def comparison_figure(rows: Sequence[Row], n: int) -> str:
         if row["method"] == "brute-force":
             bar.set_hatch("//")
     room = max(means) * 0.012
-    for place, mean, error in zip(places, means, errors, strict=True):
-        axes.text(mean + error + room, place, f"{mean:.2f}", va="center", fontsize=8.5)
+    for place, value, error in zip(places, means, errors, strict=True):
+        axes.text(value + error + room, place, f"{value:.2f}", va="center", fontsize=8.5)
     axes.set_yticks(list(places), [row["method"] for row in rows])
     axes.set(
         xlabel=f"F@{n} in %, seen items removed", xlim=(0, max(m + e for m, e in zip(means, errors, strict=True)) * 1.1)
@@ -55,7 +54,7 @@ def comparison_figure(rows: Sequence[Row], n: int) -> str:
 
 
 def curve_figure(curves: Mapping[str, Sequence[Row]], n: int) -> str:
-    """F against the time of a query: a line for a search of several widths, a mark for one without."""
+    """F against the time of a query: a line for methods with a curve, a marker for the others."""
     figure = _figure(4.4)
     axes = figure.subplots()
     for name, points in curves.items():
@@ -73,8 +72,12 @@ def curve_figure(curves: Mapping[str, Sequence[Row]], n: int) -> str:
 
 def sensitivity_figure(sensitivity: Mapping[str, Sequence[Row]], n: int) -> str:
     """Recall, precision and F against K, J, B and alpha, as in the paper's figures."""
-    columns = {"num_nodes": ("nodes", "K"), "paths_per_item": ("paths_per_item", "J"), "beam_size": ("beam", "B")}
-    shown = {**columns, "penalty": ("penalty", "alpha")}
+    shown = {
+        "num_nodes": ("nodes", "K"),
+        "paths_per_item": ("paths_per_item", "J"),
+        "beam_size": ("beam", "B"),
+        "penalty": ("penalty", "alpha"),
+    }
     figure = _figure(6.6)
     grid = figure.subplots(3, len(shown), sharex="col", sharey="row")
     for place, (parameter, (key, letter)) in enumerate(shown.items()):
@@ -105,7 +108,7 @@ def sensitivity_figure(sensitivity: Mapping[str, Sequence[Row]], n: int) -> str:
 
 
 def path_size_figure(rows: Sequence[Row]) -> str:
-    """Items on the fullest path and on that of an average item against alpha."""
+    """Items on the fullest path and on the path of an average item, against alpha."""
     figure = _figure(3.2, width=6.0)
     axes = figure.subplots()
     alphas = [row["penalty"] for row in rows]
@@ -118,10 +121,10 @@ def path_size_figure(rows: Sequence[Row]) -> str:
 
 
 def popularity_figure(truth: Row, methods: Sequence[Row], n: int) -> str:
-    """The share of every popularity decile in what each method recommends, and in what the users took."""
+    """The share of each popularity decile in the recommendations of each method, and in the truth."""
     from matplotlib import colormaps
 
-    rows = [*((row["method"], row["deciles"]) for row in methods), ("taken by the users", truth["deciles"])]
+    rows = [*((row["method"], row["deciles"]) for row in methods), ("truth", truth["deciles"])]
     figure = _figure(0.34 * len(rows) + 1.5)
     axes = figure.subplots()
     places = range(len(rows), 0, -1)
@@ -139,28 +142,28 @@ def popularity_figure(truth: Row, methods: Sequence[Row], n: int) -> str:
 
 
 def loss_figure(losses: Sequence[Row], n: int) -> str:
-    """F of brute force, of the candidates and of the final answer by budget, and what is kept by popularity."""
+    """F of brute force, of the candidates and of the final answer, and the share kept by popularity."""
     figure = _figure(3.6)
     left, right = figure.subplots(1, 2)
     removed = [[loss for loss in one["losses"] if loss["filter_seen"]] for one in losses]
-    budgets = [loss["candidate_budget"] for loss in removed[0]]
+    counts = [loss["candidate_budget"] for loss in removed[0]]
     lines = {"f_brute_force": "brute force", "f_structure": "candidates", "f_final": "final answer"}
     for (key, label), mark, dash in zip(lines.items(), _MARKS, _DASHES, strict=False):
-        means = [100 * sum(one[place][key] for one in removed) / len(removed) for place in range(len(budgets))]
-        left.plot(budgets, means, marker=mark, linestyle=dash, label=label, color=_COLOURS[_MARKS.index(mark)])
-    left.set(xlabel="candidates per query", ylabel=f"F@{n} in %", title="Where F is lost")
-    left.set_xticks(budgets)
+        means = [100 * sum(one[place][key] for one in removed) / len(removed) for place in range(len(counts))]
+        left.plot(counts, means, marker=mark, linestyle=dash, label=label, color=_COLOURS[_MARKS.index(mark)])
+    left.set(xlabel="candidates per query", ylabel=f"F@{n} in %", title="F by stage")
+    left.set_xticks(counts)
     left.legend(fontsize=8.5, frameon=False)
     names = [bucket_name(low, high) for low, high in POPULARITY_BUCKETS]
-    for place, (budget, mark, dash) in enumerate(zip(budgets, _MARKS, cycle(_DASHES), strict=False)):
-        kept = [_mean([one[place]["kept_by_popularity"][name] for one in removed]) for name in names]
+    for place, (count, mark, dash) in enumerate(zip(counts, _MARKS, cycle(_DASHES), strict=False)):
+        kept = [mean([one[place]["kept_by_popularity"][name] for one in removed]) for name in names]
         known = [(name, 100 * value) for name, value in zip(names, kept, strict=True) if value is not None]
         right.plot(
             *zip(*known, strict=True),
             marker=mark,
             linestyle=dash,
             color=_COLOURS[place],
-            label=f"{budget:,} candidates",
+            label=f"{count:,} candidates",
         )
     right.set(
         xlabel="occurrences in training",
@@ -174,16 +177,16 @@ def loss_figure(losses: Sequence[Row], n: int) -> str:
 
 _HEALTH = {
     "used_paths": "paths in use",
-    "item_mean_size": "items on an average item's path",
+    "item_mean_size": "items on the path of an average item",
     "top_size": "items on the fullest path",
     "entropy_share": "entropy of the least even layer",
     "dead_nodes": "dead nodes",
-    "overlap": "paths kept from the M-step before",
+    "overlap": "paths kept from the previous M-step",
 }
 
 
 def health_figure(trainings: Sequence[Row]) -> str:
-    """The health of the index after every M-step, a line per seed."""
+    """The health of the index after each M-step, one line per seed."""
     figure = _figure(4.8)
     for axes, (key, words) in zip(figure.subplots(2, 3).ravel(), _HEALTH.items(), strict=True):
         for number, training in enumerate(trainings):
@@ -205,7 +208,7 @@ def health_figure(trainings: Sequence[Row]) -> str:
 
 
 def training_figure(trainings: Sequence[Row], own: str) -> str:
-    """Losses of Deep Retrieval over its epochs, and those of the other methods as a share of their first."""
+    """Losses of Deep Retrieval by epoch, and those of the other methods relative to their first."""
     figure = _figure(3.6)
     encoder, structure, others = figure.subplots(1, 3)
     seeds: list[Any] = []
@@ -225,7 +228,7 @@ def training_figure(trainings: Sequence[Row], own: str) -> str:
             others.plot(range(1, len(shares) + 1), shares, label=training["method"], **_style(training["method"]))
     encoder.set(title="Softmax loss", xlabel="epoch")
     structure.set(title="Structure loss", xlabel="round or epoch")
-    others.set(title="Other methods, share of the first", xlabel="epoch")
+    others.set(title="Other methods, relative to the first", xlabel="epoch")
     for axes in (encoder, structure, others):
         axes.title.set_fontsize(10)
         axes.xaxis.get_major_locator().set_params(integer=True)
@@ -235,7 +238,7 @@ def training_figure(trainings: Sequence[Row], own: str) -> str:
 
 
 def _style(name: str) -> dict[str, Any]:
-    place = list(METHOD_SPECS).index(name)
+    place = list(ESTIMATORS).index(name)
     dash = _DASHES[place % len(_DASHES)]
     return {"color": _COLOURS[place], "marker": _MARKS[place], "linestyle": dash, "markersize": 6, "linewidth": 1.4}
 
@@ -249,13 +252,8 @@ def _percent(rows: Sequence[Row], key: str) -> list[float]:
     return [100 * row[key] for row in rows]
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
 def _ticks(axes: Any, values: Sequence[float]) -> None:
-    """Name the values themselves on a logarithmic axis, as far as they do not collide."""
+    """Label a logarithmic axis with the values themselves, skipping some to avoid overlap."""
     from matplotlib.ticker import NullLocator
 
     shown = [value for place, value in enumerate(values) if place % (1 + len(values) // 5) == 0]
@@ -264,7 +262,7 @@ def _ticks(axes: Any, values: Sequence[float]) -> None:
 
 
 def _plain_log(axis: Any) -> None:
-    """0.1, 1, 10 in the place of powers."""
+    """Label a logarithmic axis with 0.1, 1, 10 instead of powers."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -284,7 +282,7 @@ def _svg(figure: Any) -> str:
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
     stream = io.StringIO()
-    # The same figures give the same file.
+    # The same data gives the same file.
     with rc_context({"svg.hashsalt": "pathdex"}):
         figure.savefig(stream, format="svg", metadata={"Date": None})
     return stream.getvalue()

@@ -1,12 +1,14 @@
-"""Part 5: where retrieval loses, the health of the index, training curves."""
+"""Part 5: retrieval loss, health of the index, training curves."""
 
 from __future__ import annotations
 
 from pathdex.evaluation.plots import m_step_records
+from pathdex.evaluation.report import percent
 from pathdex.experiments.report import figures
-from pathdex.experiments.report.document import Figure, Table
-from pathdex.experiments.report.wording import Part, Results, Row, mean, percent
+from pathdex.experiments.report.document import Figure, Part
+from pathdex.experiments.report.wording import Results, Row, mean
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.tables import TextTable
 
 _SHARES = ("f_brute_force", "kept", "f_structure", "structure_ratio", "f_final", "final_ratio")
 
@@ -15,23 +17,20 @@ def index_parts(results: Results) -> list[Part]:
     parts = _loss(results) if results["loss"] else []
     own = [one for one in results["training"] if one["method"] == DeepRetrieval.name]
     if own and m_step_records(own[0]["records"]):
-        parts += [
-            Figure("health", figures.health_figure(own), "The index after every M-step."),
-            _health(own),
-        ]
+        parts += [Figure("health", figures.health_figure(own), "The index after each M-step."), _health(own)]
     if results["training"]:
         drawing = figures.training_figure(results["training"], DeepRetrieval.name)
-        words = "Losses over the epochs; those of the other methods with the first seed."
-        parts.append(Figure("training", drawing, words))
+        caption = "Training losses by epoch; the other methods with the first seed only."
+        parts.append(Figure("training", drawing, caption))
     return parts
 
 
 def _loss(results: Results) -> list[Part]:
     n = results["n"]
     cells = []
-    settings = enumerate(results["loss"][0]["losses"])
-    for place, first in sorted(settings, key=lambda one: not one[1]["filter_seen"]):
-        rows = [one["losses"][place] for one in results["loss"]]
+    numbered = enumerate(results["loss"][0]["losses"])
+    for number, first in sorted(numbered, key=lambda one: not one[1]["filter_seen"]):
+        rows = [one["losses"][number] for one in results["loss"]]
         cells.append(
             [
                 "removed" if first["filter_seen"] else "kept",
@@ -40,29 +39,20 @@ def _loss(results: Results) -> list[Part]:
                 *(percent(mean([row[key] for row in rows])) for key in _SHARES),
             ]
         )
-    head = [
-        "seen items",
-        "budget",
-        "scored",
-        "F brute force",
-        f"top {n} kept",
-        "F candidates",
-        "ratio",
-        "F final",
-        "ratio",
-    ]
+    head = ["seen items", "at most", "candidates", "F brute force", f"top {n} kept"]
+    head += ["F structure", "ratio", "F final", "ratio"]
     return [
-        Table("From brute force to the final answer, in %, means over the seeds", head, cells),
+        TextTable("From brute force to the final answer, in %, means over the seeds", head, cells),
         Figure(
             "loss",
             figures.loss_figure(results["loss"], n),
-            "F over all items, over the candidates of the index by the same score, and of the final answer; and how "
-            "much of brute force's answer is among the candidates.",
+            "Left: F over all items, over the candidates by the same score, and of the final answer. Right: the share "
+            "of brute force's answer among the candidates.",
         ),
     ]
 
 
-def _health(trainings: list[Row]) -> Table:
+def _health(trainings: list[Row]) -> TextTable:
     cells = []
     for one in trainings:
         health = one["health"]
@@ -77,5 +67,5 @@ def _health(trainings: list[Row]) -> Table:
                 ", ".join(map(str, health["dead_nodes"])),
             ]
         )
-    head = ["seed", "paths in use", "average item's path", "median path", "top path", "entropy by layer", "dead nodes"]
-    return Table("The index in the end", head, cells)
+    head = ["seed", "paths in use", "average item's path", "median path", "fullest path"]
+    return TextTable("The final index: items per path, and nodes", [*head, "entropy by layer", "dead nodes"], cells)

@@ -1,4 +1,4 @@
-"""The results as a page: six parts, as the paper's experiments and what is needed to repeat them."""
+"""The report as one document: the paper's experiments in five sections, and how to repeat them."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def write_report(results: Results, folder: Path) -> tuple[Path, Path]:
 
 
 def make_document(results: Results) -> Document:
-    """The report, ready to be written in either form."""
+    """The report, ready for `to_html` and `to_markdown`."""
     data, n = results["data"], results["n"]
     splits = data["splits"]
     subtitle = (
         f"{data['users']:,} users, {data['items']:,} items, {data['interactions']:,} interactions; "
-        f"{splits[0]['test_users']:,} test users in each of {len(splits)} seeds; the top {n} are asked for."
+        f"{splits[0]['test_users']:,} test users in each of {len(splits)} seeds; n = {n}."
     )
     if results["quick"]:
-        subtitle += " **A quick look: few epochs and users, nothing tuned. The figures are not measurements.**"
+        subtitle += " **Quick run: few epochs and users, nothing tuned. Do not cite these figures.**"
     sections = [
         Section("Comparison", comparison_parts(results)),
         Section("Inference time", time_parts(results)),
@@ -48,7 +48,7 @@ def make_document(results: Results) -> Document:
         Section("Retrieval loss, index and training", index_parts(results)),
         Section("How to repeat this", repeat_parts(results)),
     ]
-    title = f"Deep Retrieval and others on {results['provenance']['source']}"
+    title = f"Deep Retrieval and baselines on {results['provenance']['source']}"
     return Document(title, subtitle, [section for section in sections if section.parts])
 
 

@@ -1,11 +1,13 @@
-"""Part 4: how popular the recommended items are."""
+"""Part 4: popularity of the recommended items."""
 
 from __future__ import annotations
 
+from pathdex.evaluation.report import percent
 from pathdex.experiments.report import figures
-from pathdex.experiments.report.document import Figure, Points, Table, Text
+from pathdex.experiments.report.document import Figure, Part, Points, Text
 from pathdex.experiments.report.findings import tail_findings, verdict
-from pathdex.experiments.report.wording import Part, Results, percent, share
+from pathdex.experiments.report.wording import Results, difference, share
+from pathdex.tables import TextTable
 
 _VERDICTS = {"better": "more", "worse": "less"}
 
@@ -15,14 +17,14 @@ def popularity_parts(results: Results) -> list[Part]:
     drawing = figures.popularity_figure(found["truth"], found["methods"], n)
     parts: list[Part] = [
         Text(
-            "The paper says that Deep Retrieval is friendlier to less popular items. Here the catalogue is cut into "
-            "ten equal parts by how often its items occur in training, the first the most popular; the long tail is "
-            "all but the first two. Coverage is the share of the catalogue that at least one user gets; novelty is the "
-            "mean -log2 of an item's share of the interactions, in bits. What the users took was held out, so "
-            "items that they took look rarer in training than they are, most of all in the last parts."
+            "The paper claims that Deep Retrieval is friendlier to less popular items. Decile 1 is the tenth of the "
+            "catalogue that occurs most often in training; the long tail is deciles 3 to 10. Coverage is the share of "
+            "the catalogue recommended to at least one user. Novelty is the mean of -log2 of an item's share of the "
+            "interactions, in bits. The truth is held out, so its items look rarer in training than they are, above "
+            "all in the last deciles."
         ),
-        Points(tail_findings(results)) if found["tail_tests"] else Text("Without other methods nothing can be tested."),
-        Figure("popularity", drawing, "What is recommended, by popularity decile, beside what the test users took."),
+        Points(tail_findings(results)) if found["tail_tests"] else Text("There is no other method to test against."),
+        Figure("popularity", drawing, "Recommendations by popularity decile, with the test users' truth."),
         _deciles(results),
     ]
     if found["tail_tests"]:
@@ -30,7 +32,7 @@ def popularity_parts(results: Results) -> list[Part]:
     return parts
 
 
-def _deciles(results: Results) -> Table:
+def _deciles(results: Results) -> TextTable:
     found = results["popularity"]
     head = ["method", *(str(decile) for decile in range(1, 11)), "long tail", "coverage", "novelty"]
     rows = [
@@ -45,20 +47,14 @@ def _deciles(results: Results) -> Table:
     ]
     truth = found["truth"]
     deciles = [percent(one, 1) for one in truth["deciles"]]
-    rows.append(["taken by the users", *deciles, percent(truth["tail"], 1), "", f"{truth['novelty']:.2f}"])
-    return Table(f"Share of the top {results['n']} by popularity decile, in %, seen items removed", head, rows)
+    rows.append(["truth", *deciles, percent(truth["tail"], 1), "", f"{truth['novelty']:.2f}"])
+    return TextTable(f"Share of the top {results['n']} by popularity decile, in %, seen items removed", head, rows)
 
 
-def _tests(results: Results) -> Table:
+def _tests(results: Results) -> TextTable:
     rows = [
-        [
-            row["against"],
-            f"{100 * row['difference']:+.2f}",
-            f"{100 * row['low']:+.2f} to {100 * row['high']:+.2f}",
-            f"{row['p_holm']:.4f}",
-            _VERDICTS.get(verdict(row), "no difference"),
-        ]
+        [row["against"], *difference(row), f"{row['p_holm']:.4f}", _VERDICTS.get(verdict(row), "no difference")]
         for row in results["popularity"]["tail_tests"]
     ]
-    caption = "Share of the long tail in the answers of `deep-retrieval` minus that of another method, in %, by user"
-    return Table(caption, ["other method", "difference", "95% interval", "p (Holm)", "verdict"], rows)
+    title = "Long-tail share of `deep-retrieval` minus that of another method, in %, by user"
+    return TextTable(title, ["other method", "difference", "95% interval", "p (Holm)", "verdict"], rows)

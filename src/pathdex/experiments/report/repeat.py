@@ -1,4 +1,4 @@
-"""Part 6: everything that is needed to repeat the report."""
+"""Part 6: what is needed to repeat the report."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pathdex.experiments.report.document import Points, Table
-from pathdex.experiments.report.wording import Part, Results, listed
+from pathdex.experiments.report.document import Part, Points
+from pathdex.experiments.report.wording import Results, listed
+from pathdex.tables import TextTable
 
 _COUNTS = {
     "train_users": "training users",
@@ -16,14 +17,14 @@ _COUNTS = {
     "items": "items",
     "valid_users": "validation users",
     "test_users": "test users",
-    "truth_items": "items to find",
+    "truth_items": "truth items",
 }
 
 
 def repeat_parts(results: Results) -> list[Part]:
     found, data = results["provenance"], results["data"]
     splits = [[str(one["seed"]), *(f"{one[key]:,}" for key in _COUNTS)] for one in data["splits"]]
-    parameters = [[name, listed(own) or "none of its own"] for name, own in results["hyper_parameters"].items()]
+    parameters = [[name, listed(own) or "none"] for name, own in results["hyper_parameters"].items()]
     steps = [
         [
             one["title"],
@@ -35,9 +36,9 @@ def repeat_parts(results: Results) -> list[Part]:
     ]
     return [
         Points(_facts(found)),
-        Table("Counts", ["seed", *_COUNTS.values()], splits),
-        Table("Hyper-parameters in the comparison", ["method", "values"], parameters, left=2),
-        Table("Steps: seconds, and the most memory held in MB", ["step", "seconds", "MB", "started (UTC)"], steps),
+        TextTable("Counts", ["seed", *_COUNTS.values()], splits),
+        TextTable("Hyper-parameters in the comparison", ["method", "values"], parameters, text_columns=2),
+        TextTable("Steps: seconds and peak memory in MB", ["step", "seconds", "MB", "started (UTC)"], steps),
     ]
 
 
@@ -54,18 +55,18 @@ def _facts(found: Mapping[str, Any]) -> list[str]:
         f"Machine: {machine['processor']}, {machine['cores']} cores{memory}, {machine['system']}",
         f"Run on {found['device']} with {found['threads']} thread{'s' * (found['threads'] != 1)}{load}",
         f"Versions: {versions}",
-        f"Code: {_states([step['code'] for step in found['steps']])}",
+        f"Code: {_source_versions([step['code'] for step in found['steps']])}",
         f"Wall time of all steps: {_duration(found['seconds'])}",
     ]
 
 
-def _states(codes: Sequence[str | None]) -> str:
-    """Which states of the package's source made the steps; a figure is sure to repeat only with its own."""
-    counts = Counter(code or "a state that was not recorded" for code in codes)
+def _source_versions(codes: Sequence[str | None]) -> str:
+    """Which versions of the source ran the steps; a figure repeats for certain only with the same one."""
+    counts = Counter(code or "an unrecorded version" for code in codes)
     if len(counts) == 1:
-        return f"all steps by {next(iter(counts))}"
-    shown = ", ".join(f"{count} by {code}" for code, count in counts.items())
-    return f"steps were made by {len(counts)} states of the source: {shown}"
+        return f"all steps with source {next(iter(counts))}"
+    shown = ", ".join(f"{count} with {code}" for code, count in counts.items())
+    return f"steps ran with {len(counts)} versions of the source: {shown}"
 
 
 def _code(values: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Figures as the tables of a report write them."""
+"""How the tables of a report write figures."""
 
 from __future__ import annotations
 
@@ -6,25 +6,21 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from pathdex.experiments.report.document import Figure, Points, Table, Text
+from pathdex.evaluation.report import percent
 
 Results: TypeAlias = Mapping[str, Any]
 Row: TypeAlias = Mapping[str, Any]
-Part: TypeAlias = Text | Points | Table | Figure
-
-
-def asked_with(options: Mapping[str, Any]) -> str:
-    words = {"candidates": "at most {:,}", "beam": "beam {:,}", "ef_search": "efSearch {:,}"}
-    return ", ".join(words[name].format(value) for name, value in options.items())
 
 
 def share(row: Row, key: str, digits: int = 2) -> str:
+    """Mean and standard deviation in percent."""
     deviation = row[f"{key}_deviation"]
     return percent(row[key], digits) + ("" if deviation is None else f" ± {100 * deviation:.{digits}f}")
 
 
-def percent(share: float | None, digits: int = 2) -> str:
-    return "–" if share is None else f"{100 * share:.{digits}f}"
+def difference(row: Row) -> list[str]:
+    """The difference of a test and its interval, in percent."""
+    return [f"{100 * row['difference']:+.2f}", f"{100 * row['low']:+.2f} to {100 * row['high']:+.2f}"]
 
 
 def milliseconds(seconds: float) -> str:
@@ -32,10 +28,12 @@ def milliseconds(seconds: float) -> str:
 
 
 def times(row: Row, key: str) -> list[str]:
+    """Milliseconds: the median, and the lowest to the highest."""
     return [milliseconds(row[key]), f"{milliseconds(row[f'{key}_low'])} to {milliseconds(row[f'{key}_high'])}"]
 
 
 def mean(values: Sequence[float | None]) -> float | None:
+    """Mean of the known values; None if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 

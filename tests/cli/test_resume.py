@@ -1,4 +1,4 @@
-"""A run that is killed in the middle, in a process of its own, and goes on to the result it would have had."""
+"""A run that is killed in the middle and resumed gives the same result as an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def on_step_end(self, progress):
 
 callbacks.JsonLines.on_step_end = on_step_end
 """
-"""Keeps a checkpoint of every step, and ends the process after one of them as `kill -9` does."""
+"""Writes a checkpoint after every step, and kills the process with SIGKILL after one of them."""
 
 
 def process(*arguments: Any, before: str = "", code: int = 0) -> str:
-    """`pathdex ARGUMENTS` in a process of its own."""
+    """Run `pathdex ARGUMENTS` in a new process."""
     command = [sys.executable, "-c", before + COMMAND, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
@@ -40,7 +40,7 @@ def process(*arguments: Any, before: str = "", code: int = 0) -> str:
 
 @pytest.fixture(scope="module")
 def whole(pathdex: Pathdex, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nothing disturbed, beside its data, `rows.parquet`."""
+    """An uninterrupted run, next to its data, `rows.parquet`."""
     folder = tmp_path_factory.mktemp("story")
     pathdex("data", "generate", folder / "rows.parquet", "--users", 60, "--items", 40, "--interactions", 800)
     pathdex("train", folder / "rows.parquet", "--out", folder / "whole", *TINY)
@@ -48,7 +48,7 @@ def whole(pathdex: Pathdex, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def killed(whole: Path, phase: str, number: int, step: int) -> Path:
-    """A run like `whole` that died after a step of the epoch `number` of a phase."""
+    """A run like `whole`, killed after a step of epoch `number` of a phase."""
     run = whole.with_name(f"killed-in-{phase}")
     before = DIES.format(moment=(phase, number, step))
     process("train", whole.with_name("rows.parquet"), "--out", run, *TINY, before=before, code=-signal.SIGKILL)
@@ -62,15 +62,15 @@ def figures(run: Path) -> list[dict[str, Any]]:
     return [{name: value for name, value in line.items() if not name.endswith("seconds")} for line in lines]
 
 
-def test_a_run_killed_in_the_encoder_goes_on_to_the_same_bundle(whole: Path) -> None:
+def test_a_run_killed_in_the_encoder_phase_resumes_to_the_same_bundle(whole: Path) -> None:
     run = killed(whole, "encoder", 2, 3)
-    # The data is not needed any more.
+    # Resuming does not need the data.
     assert f"Evaluate it with: pathdex evaluate {run}" in process("train", "--out", run, "--resume")
     assert files_under(run / "bundle") == files_under(whole / "bundle")
     assert figures(run) == figures(whole)
 
 
-def test_a_run_killed_in_the_structure_goes_on_and_is_used(pathdex: Pathdex, whole: Path, tmp_path: Path) -> None:
+def test_a_run_killed_in_the_structure_phase_resumes_and_is_used(pathdex: Pathdex, whole: Path, tmp_path: Path) -> None:
     run = killed(whole, "structure", 2, 3)
     pathdex("train", "--out", run, "--resume")
     assert files_under(run / "bundle") == files_under(whole / "bundle")
