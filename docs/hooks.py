@@ -1,7 +1,7 @@
 """Hooks of the site build: files outside `docs/` that pages link to join the site, so that links work in both places.
 
-A page links to the repository's files by relative paths (`../README.md`, `../benchmarks/results/query.json`). In the
-site, `README.md` is the home page, and every other file lives under `repository/`.
+A page links to the repository's files by relative paths (`../README.md`, `../benchmarks/results/query.json`). The site has
+them under `repository/`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[1]
 DOCS = "docs/"
 REPOSITORY = "repository/"
-HOME = {"README.md": "index.md"}
-PROJECT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md", "benchmarks/README.md")
+PROJECT_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md", "benchmarks/README.md")
 
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-_LOADED = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*?\bsrc=["']?(?:https?:)?//|<link\b[^>]*?\bhref=["']?(?:https?:)?//""")
+_LOADED = re.compile(
+    r"""<(?:script|img|iframe|source)\b[^>]*?\bsrc=["']?(?:https?:)?//|<link\b[^>]*?\bhref=["']?(?:https?:)?//"""
+)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -74,21 +75,21 @@ def relink(markdown: str, path: str) -> str:
         if found is None:
             return target
         relative = posixpath.relpath(site_uri(found), posixpath.dirname(site_uri(path)) or ".")
-        return relative + (f"#{anchor}" if anchor and found not in HOME else "")
+        return f"{relative}#{anchor}" if anchor else relative
 
     return _outside_code(markdown, lambda text: _LINK.sub(lambda link: link[1] + site_link(link[2]) + link[3], text))
 
 
 def linked_files(markdown: str, path: str) -> set[str]:
-    """The files outside `docs/` that a page links to, except those the site has as pages already."""
+    """The files outside `docs/` that a page links to."""
     targets = [link[2].partition("#")[0] for link in _LINK.finditer(_FENCE.sub("", markdown))]
     found = {_resolve(target, path) for target in targets}
-    return {file for file in found if file is not None and not file.startswith(DOCS) and file not in HOME}
+    return {file for file in found if file is not None and not file.startswith(DOCS)}
 
 
 def site_uri(path: str) -> str:
     """Where the site has a file of the repository."""
-    return HOME.get(path) or (path.removeprefix(DOCS) if path.startswith(DOCS) else REPOSITORY + path)
+    return path.removeprefix(DOCS) if path.startswith(DOCS) else REPOSITORY + path
 
 
 def _resolve(target: str, path: str) -> str | None:

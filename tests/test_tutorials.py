@@ -1,4 +1,4 @@
-"""The tutorials, how-to guides and concept pages are executed block by block, as a reader would paste them."""
+"""The home page, tutorials, how-to guides and concept pages are executed block by block, as a reader would paste them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from tests.snippets import ROOT, code_blocks, make_workbench, page_name, run_pyt
 
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+HEAD = [DOCS / "index.md", DOCS / "getting-started.md"]
 GUIDES = sorted(
     page
-    for page in [DOCS / "getting-started.md", *(DOCS / "how-to").glob("*.md"), *(DOCS / "concepts").glob("*.md")]
+    for page in [*HEAD, *(DOCS / "how-to").glob("*.md"), *(DOCS / "concepts").glob("*.md")]
     if code_blocks(page, "python")
 )
 ADDRESS = "http://127.0.0.1:8000"
