@@ -24,6 +24,7 @@ from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.registry import ESTIMATORS
 from tests.recommender_contract import RecommenderContract
 from tests.snippets import PAGES, ROOT, code_blocks, make_workbench, page_name, run_python, typed_lines
+from tests.test_tutorials import GUIDES, TUTORIALS
 
 DOCS = ROOT / "docs"
 SOURCE = Path(pathdex.__file__).parent
@@ -212,7 +213,7 @@ def test_the_examples_for_queries_run(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_no_example_is_left_out() -> None:
     pages = ("bundle-format", "data-formats", "evaluation", "extending", "filters", "queries", "server")
-    run = {"README.md", *(f"docs/{name}.md" for name in pages)}
+    run = {"README.md", *(f"docs/{name}.md" for name in pages), *map(page_name, TUTORIALS), *map(page_name, GUIDES)}
     assert {page_name(page) for page in PAGES if code_blocks(page, "python")} == run
 
 
