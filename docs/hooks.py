@@ -1,7 +1,7 @@
 """Hooks of the site build: files outside `docs/` that pages link to join the site, so that links work in both places.
 
-A page links to the repository's files by relative paths (`../README.md`, `../benchmarks/results/query.json`). The site has
-them under `repository/`.
+A page links to the repository's files by relative paths (`../README.md`, `../benchmarks/results/query.json`). The site
+has them under `repository/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The README's commands and Python blocks run, in their order, on a small file; its figures are those of the reports."""
+"""The README's commands and Python blocks run in order on a small file; its figures are those of the reports."""
 
 from __future__ import annotations
 

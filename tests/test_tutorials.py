@@ -1,4 +1,4 @@
-"""The home page, tutorials, how-to guides and concept pages are executed block by block, as a reader would paste them."""
+"""The code of the home page, tutorials, how-to guides and concepts runs as a reader would paste it."""
 
 from __future__ import annotations
 
