@@ -32,7 +32,8 @@ _LOADED = re.compile(
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Fill the section Decisions with its pages, the index first."""
     pages = sorted((ROOT / "docs" / "decisions").glob("*.md"), key=lambda page: (page.stem != "index", _title(page)))
-    entries: list[Any] = [f"decisions/{page.name}" for page in pages]
+    uris = [f"decisions/{page.name}" for page in pages]
+    entries: list[Any] = [{"Overview": uris[0]}, *uris[1:]]
     config.nav = [{"Decisions": entries} if item == {"Decisions": "decisions"} else item for item in config.nav or []]
     return config
 
@@ -53,10 +54,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Point links to where the site has their files."""
+    """Point links to where the site has their files, and read the text as CommonMark does."""
     uri = page.file.src_uri
     path = uri.removeprefix(REPOSITORY) if uri.startswith(REPOSITORY) else DOCS + uri
-    return relink(markdown, path)
+    return _outside_code(relink(markdown, path), escape_hashes)
 
 
 def on_post_page(output: str, page: Page, **_: Any) -> str:
@@ -78,6 +79,11 @@ def relink(markdown: str, path: str) -> str:
         return f"{relative}#{anchor}" if anchor else relative
 
     return _outside_code(markdown, lambda text: _LINK.sub(lambda link: link[1] + site_link(link[2]) + link[3], text))
+
+
+def escape_hashes(markdown: str) -> str:
+    """A `#word` at the start of a line is text in CommonMark and a heading in Python-Markdown."""
+    return re.sub(r"^#(?=[^#\s])", r"\\#", markdown, flags=re.MULTILINE)
 
 
 def linked_files(markdown: str, path: str) -> set[str]:

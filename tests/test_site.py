@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from docs.hooks import linked_files, on_post_page, relink
+from docs.hooks import escape_hashes, linked_files, on_post_page, relink
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 from mkdocs.structure.pages import Page
@@ -34,6 +34,10 @@ def test_code_is_left_as_it_is() -> None:
     text = "```text\n[it](../README.md)\n```\n"
     assert relink(text, "docs/index.md") == text
     assert linked_files(text, "docs/index.md") == set()
+
+
+def test_a_hash_without_a_space_is_no_heading() -> None:
+    assert escape_hashes("# Title\n#nowplaying has sessions\n## Next") == "# Title\n\\#nowplaying has sessions\n## Next"
 
 
 def test_linked_files_are_those_outside_the_docs() -> None:
