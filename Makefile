@@ -3,15 +3,17 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# `make test-wheel` installs the wheel here, and removes it afterwards.
+WHEEL_VENV := build/wheel-venv
 
-.PHONY: install demo test check format bench bench-serving clean
+.PHONY: install demo test test-all test-wheel check format docs docs-serve wheel bench bench-serving clean
 
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
 	@# The user store is tested against a real Redis; without one those tests are skipped with the reason.
 	@command -v redis-server >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq redis-server >/dev/null; } || true
@@ -21,6 +23,9 @@ demo: install
 	$(BIN)/pathdex demo
 
 test: install
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: install
 	$(BIN)/python -m pytest
 
 check: install
@@ -32,6 +37,26 @@ format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The theme repeats at every build that it is maintained until May 2027.
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+docs-serve: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+wheel: install
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+
+# The demo from the wheel in an empty environment. torch comes first, so that pip takes the pinned build.
+test-wheel: wheel
+	rm -rf $(WHEEL_VENV)
+	$(PYTHON) -m venv $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/pip install --quiet --constraint constraints.txt torch
+	$(WHEEL_VENV)/bin/pip install --quiet --constraint constraints.txt dist/*.whl
+	cd $(WHEEL_VENV) && bin/pathdex demo --users 600 --items 200
+	rm -rf $(WHEEL_VENV)
+
 bench: install
 	$(BIN)/python -m benchmarks
 
@@ -42,4 +67,4 @@ bench-serving: install
 	$(BIN)/python -m benchmarks serving
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache

@@ -27,9 +27,9 @@ from pathdex.recommenders.youtube_dnn import YouTubeDNN
 from pathdex.training.callbacks import Callback
 from pathdex.training.checkpointing import Checkpointer
 from pathdex.training.loop import TrainingLoop
-from tests.recommender_contract import TEXT_IDS, RecommenderContract, grouped_data
+from tests.recommender_contract import TEXT_IDS, RecommenderContract, StopAfter, grouped_data
 from tests.snippets import PAGES, ROOT, code_blocks, make_workbench, page_name, run_python, typed_lines
-from tests.training.test_trainer import StopAfter
+from tests.test_tutorials import GUIDES, TUTORIALS
 
 DOCS = ROOT / "docs"
 SOURCE = Path(pathdex.__file__).parent
@@ -219,7 +219,7 @@ def test_query_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_every_page_with_examples_is_run() -> None:
     pages = ("bundle-format", "data-formats", "evaluation", "extending", "filters", "queries", "server")
-    run = {"README.md", *(f"docs/{name}.md" for name in pages)}
+    run = {"README.md", *(f"docs/{name}.md" for name in pages), *map(page_name, TUTORIALS), *map(page_name, GUIDES)}
     assert {page_name(page) for page in PAGES if code_blocks(page, "python")} == run
 
 

@@ -1,4 +1,4 @@
-"""What the README shows is run: its commands in their order, its Python blocks in theirs, on a small file."""
+"""The README's commands and Python blocks run in order on a small file; its figures are those of the reports."""
 
 from __future__ import annotations
 
@@ -15,18 +15,29 @@ from pathdex.cli.app import app
 from tests.snippets import MOVIES, ROOT, TINY, code_blocks, make_workbench, run_python, typed_lines
 
 README = ROOT / "README.md"
+METHODS = {
+    "Deep Retrieval": "deep-retrieval",
+    "OTM": "otm",
+    "TDM": "tdm",
+    "JTM": "jtm",
+    "YouTube DNN": "youtube-dnn",
+    "FFM with HNSW": "ffm-hnsw",
+    "Item-CF": "item-cf",
+    "ALS": "implicit-als",
+    "popularity": "popularity",
+}
 TINY_FLAGS = [part for name, value in TINY.items() for part in (f"--{name.replace('_', '-')}", str(value))]
 
 
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """The folder after all commands of the README, the output of each, and the names that its Python blocks leave."""
+    """The folder after all commands of the README, the output of each, and the names its Python blocks define."""
     folder = tmp_path_factory.mktemp("readme")
     with pytest.MonkeyPatch.context() as patch:
         make_workbench(folder, patch)
         outputs = {}
         for line in typed_lines(README, "pathdex"):
-            # The first training makes the folder; with --resume a run goes on with the settings that it has.
+            # The first training creates the folder; with --resume a run keeps its settings.
             small = TINY_FLAGS if line[0] == "train" and "--resume" not in line else []
             done = CliRunner().invoke(app, [*line, *small])
             assert done.exit_code == 0, f"pathdex {' '.join(line)}\n{done.output}"
@@ -34,7 +45,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
         yield {"folder": folder, "outputs": outputs, "names": run_python(README)}
 
 
-def test_it_walks_through_every_step() -> None:
+def test_it_shows_every_step() -> None:
     steps = [line[0] if line[0] != "data" else f"data {line[1]}" for line in typed_lines(README, "pathdex")]
     wanted = ["doctor", "data describe", "data validate", "train", "evaluate", "inspect", "recommend"]
     assert list(dict.fromkeys(steps)) == wanted
@@ -75,8 +86,22 @@ def test_resuming_a_finished_run_says_so(walked: dict[str, Any]) -> None:
     assert "already finished" in resumed
 
 
-def test_the_figures_stand_at_one_marked_place() -> None:
+def test_the_figures_are_marked_once() -> None:
     assert README.read_text().count("<!-- figures: ml-1m -->") == 1
+    assert README.read_text().count("<!-- figures: comparison -->") == 1
+
+
+@pytest.mark.parametrize(("column", "report"), [(1, "ml-1m"), (2, "amazon-beauty"), (3, "nowplaying")])
+def test_the_comparison_agrees_with_the_reports(column: int, report: str) -> None:
+    results = json.loads((ROOT / "benchmarks/results/reports" / report / "results.json").read_text())
+    rows = [row for row in results["comparison"] if row["main"] and row["filter_seen"]]
+    measured = {row["method"]: f"{100 * row['f_measure']:.2f}" for row in rows if row["method"] != "brute-force"}
+    block = README.read_text().split("<!-- figures: comparison -->\n")[1].split("\n<!-- end -->")[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()[2:]]
+    shown = {METHODS[row[0]]: row[column] for row in cells}
+    assert {method: figure.strip("*") for method, figure in shown.items()} == measured
+    best = max(measured, key=lambda method: float(measured[method]))
+    assert [method for method, figure in shown.items() if figure.startswith("**")] == [best]
 
 
 def test_the_first_screen_names_the_two_commands() -> None:

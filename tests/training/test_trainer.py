@@ -14,8 +14,8 @@ from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import ConfigError, DataError, RunError
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
-from pathdex.training.callbacks import Callback, StepProgress
 from pathdex.training.trainer import Trainer
+from tests.recommender_contract import StopAfter
 from tests.tiny import TINY
 
 
@@ -34,18 +34,6 @@ def trainer(data: Interactions, checkpoint: Path | None = None, threads: int = 1
 def test_missing_device_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"^device='tpu': this machine has cpu"):
         Trainer(Config.from_dict(TINY), RunOptions(device="tpu"), blocks())
-
-
-class StopAfter(Callback):
-    """Interrupts training after a number of steps."""
-
-    def __init__(self, steps: int) -> None:
-        self.left = steps
-
-    def on_step_end(self, progress: StepProgress) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise KeyboardInterrupt
 
 
 def outcome(one: Trainer) -> list[np.ndarray]:
