@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     from pathdex.recommenders.popularity import Popularity
     from pathdex.recommenders.registry import load
     from pathdex.server.client import Client
+    from pathdex.training.callbacks import Callback
 
 __all__ = [
     "Attributes",
     "BruteForce",
+    "Callback",
     "Client",
     "Config",
     "DeepRetrieval",
@@ -68,6 +70,7 @@ __all__ = [
 _HOMES = {
     "Attributes": "pathdex.data",
     "BruteForce": "pathdex.recommenders.brute_force",
+    "Callback": "pathdex.training.callbacks",
     "Client": "pathdex.server.client",
     "Config": "pathdex.config",
     "DeepRetrieval": "pathdex.recommenders.deep_retrieval",

@@ -13,19 +13,15 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from typing_extensions import Self
 
 from pathdex.config import EncoderConfig, RunOptions
-from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.errors import BundleError
 from pathdex.model.encoders import running_mean
@@ -35,7 +31,6 @@ from pathdex.recommenders.vector_model import VectorRecommender
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, incomplete_rows, replace_rows, top_n_of
 from pathdex.system import USEARCH
-from pathdex.training.callbacks import Callback
 
 FIELDS = 3
 """The last item, the mean of recent items, the mean of the history."""
@@ -124,20 +119,11 @@ class FFMHNSW(VectorRecommender):
     def _encoder(self) -> nn.Module:
         return FieldEncoder(self.settings.recent, self.settings.dropout)
 
-    def fit(
-        self,
-        data: Interactions,
-        *,
-        callbacks: Sequence[Callback] | None = None,
-        checkpoint: str | Path | None = None,
-        resume: bool = False,
-    ) -> Self:
-        """Train the vectors, then build the graph on one thread, so that it is reproducible; returns the estimator."""
-        super().fit(data, callbacks=callbacks, checkpoint=checkpoint, resume=resume)
+    def _on_fitted(self) -> None:
+        """Build the graph, with one thread, so that the same data gives the same graph."""
         points = _points(self.item_vectors, self.item_bias)
         self._graph = _empty_graph(points.shape[1], self.settings)
         self._graph.add(np.arange(len(points)), points, threads=1)
-        return self
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
         """The best `min(n, eligible)` of the items that the graph returns, by exact score.

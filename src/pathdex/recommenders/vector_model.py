@@ -66,7 +66,11 @@ class VectorRecommender(HasVectors):
         )
         self._network = network.eval()
         self._items = data.items
+        self._on_fitted()
         return self
+
+    def _on_fitted(self) -> None:
+        """Called at the end of `fit`."""
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
         """The best `min(n, eligible)` items of the catalogue."""
