@@ -31,8 +31,9 @@ from pathdex.recommenders.model_state import ModelState
 from pathdex.retrieval.explain import Explanation, WhyNot, explain, why_not
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
-from pathdex.retrieval.retriever import Retriever, UserState
+from pathdex.retrieval.retriever import Retriever
 from pathdex.retrieval.similar import similar_items
+from pathdex.retrieval.user_state import UserState
 
 if TYPE_CHECKING:
     from pathdex.model.network import Network
@@ -157,9 +158,9 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         candidates = np.zeros(len(histories), np.int64)
 
         def answer(query: int) -> None:
-            state = self.retriever.read(histories[query])
-            found = self.retriever.candidates(state, filters, query, least=n, **width)
-            best, final = self.retriever.rank(state.vector, found, n)
+            state = self.retriever.encoder.encode(histories[query])
+            found = self.retriever.find_candidates(state, filters, query, min_candidates=n, **width)
+            best, final = self.retriever.rerank(state.vector, found, n)
             items[query, : len(best)], scores[query, : len(best)] = best, final
             candidates[query] = len(found.items)
 
@@ -171,9 +172,9 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
     ) -> Ragged:
         """The items that `rank` would score for each history, with the same options."""
         width = self._width(n, options)
-        states = (self.retriever.read(history) for history in histories)
+        states = (self.retriever.encoder.encode(history) for history in histories)
         return Ragged.from_rows(
-            self.retriever.candidates(state, filters, query, least=n, **width).items
+            self.retriever.find_candidates(state, filters, query, min_candidates=n, **width).items
             for query, state in enumerate(states)
         )
 
@@ -218,18 +219,18 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         vectors = np.empty((len(histories), self.config.embedding_dim), np.float32)
 
         def encode(query: int) -> None:
-            vectors[query] = self.retriever.read(histories[query]).vector
+            vectors[query] = self.retriever.encoder.encode(histories[query]).vector
 
         self._in_threads(encode, len(histories))
         return vectors
 
     def state(self, history: History = ()) -> UserState:
         """A history that has been read, for `advance` and `recommend_next`."""
-        return self.retriever.read(self.encode_histories([history])[0])
+        return self.retriever.encoder.encode(self.encode_histories([history])[0])
 
     def advance(self, state: UserState, item: Id) -> UserState:
         """The state after one more item, without reading the history again. The old state stays as it was."""
-        return self.retriever.advance(state, self._code(item))
+        return self.retriever.encoder.advance(state, self._code(item))
 
     def recommend_next(
         self,
@@ -246,8 +247,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         check_n(n)
         query = Query((), exclude_seen, deny, allow, where)
         filters = self._filters([query], Ragged.from_rows([state.history]))
-        found = self.retriever.candidates(state, filters, 0, least=n, **self._width(n, options))
-        items, scores = self.retriever.rank(state.vector, found, n)
+        found = self.retriever.find_candidates(state, filters, 0, min_candidates=n, **self._width(n, options))
+        items, scores = self.retriever.rerank(state.vector, found, n)
         return self._answer(items, scores)
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:

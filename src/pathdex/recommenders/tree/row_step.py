@@ -8,7 +8,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathdex.kernels.arithmetic import Floats
+from pathdex.kernels.types import Floats
 from pathdex.model.lazy_adam import LazyAdam
 
 
