@@ -64,7 +64,7 @@ fast_exp: Any = intrinsic(_exp_intrinsic)
 """exp(x) of one float32. LLVM vectorises loops that call it."""
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")  # A check for zero would keep LLVM from vectorising.
 def sigmoid(values: Floats) -> None:
     """1 / (1 + exp(-x)) in place."""
     for k in range(len(values)):

@@ -100,10 +100,12 @@ class StructureWeights(NamedTuple):
 @njit(cache=True, nogil=True, fastmath=True)
 def layer_logits(weights: StructureWeights, layer: int, sums: Floats, count: int, logits: Floats) -> None:
     """logits[:count] = relu(sums[:count]) @ outputs + bias of one layer; `sums` (row, hidden) become their relu."""
+    bias = weights.bias[layer]
     for row in range(count):
         for h in range(sums.shape[1]):
             sums[row, h] = max(sums[row, h], np.float32(0.0))
-        logits[row] = weights.bias[layer]
+        for k in range(len(bias)):
+            logits[row, k] = bias[k]
     gemm_accumulate(sums, count, weights.outputs[layer], logits)
 
 
@@ -156,7 +158,9 @@ def score_nodes(weights: StructureWeights, states: Floats, layer: int, scratch: 
     hidden = weights.outputs.shape[1]
     first = 0 if weights.recurrent else layer * hidden
     for row in range(len(states)):
-        scratch.sums[row] = states[row, first : first + hidden]
+        sums, source = scratch.sums[row], states[row, first : first + hidden]
+        for h in range(len(sums)):
+            sums[h] = source[h]
     layer_logits(weights, layer, scratch.sums, len(states), scratch.logits)
     for row in range(len(states)):
         scratch.norms[row] = log_sum_exp_row(scratch.logits, row)
