@@ -55,13 +55,13 @@ def answers(ranking: Ranking) -> list[list[tuple[int, float]]]:
 
 
 @settings(deadline=None)
-@given(scores=dense_scores, n=st.integers(1, ITEMS + 3), filters=filter_sets(), width=st.integers(1, ITEMS))
-def test_dense_blocks_of_any_width_equal_sorting(
-    scores: NDArray[np.float32], n: int, filters: Filters, width: int
+@given(scores=dense_scores, n=st.integers(1, ITEMS + 3), filters=filter_sets(), block=st.integers(1, ITEMS))
+def test_dense_blocks_of_any_size_equal_sorting(
+    scores: NDArray[np.float32], n: int, filters: Filters, block: int
 ) -> None:
     best = TopN(QUERIES, ITEMS, n, filters)
-    for first in range(0, ITEMS, width):
-        best.add(np.ascontiguousarray(scores[:, first : first + width]), first)
+    for first in range(0, ITEMS, block):
+        best.add(np.ascontiguousarray(scores[:, first : first + block]), first)
     ranking = best.ranking()
     masks = [filters.eligible(query, ITEMS) for query in range(QUERIES)]
     assert ranking.items.shape == ranking.scores.shape == (QUERIES, n)

@@ -166,7 +166,7 @@ def test_a_limit_on_candidates_keeps_the_most_probable_items() -> None:
     state = model.state([101, 104])
     whole = model.retriever.find_candidates(state, NO_FILTERS, 0, beam=EVERY_PATH)
     kept = model.retriever.find_candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, candidates=7)
-    order = sorted(range(ITEMS), key=lambda place: (-whole.log_probability[place], whole.items[place]))
+    order = sorted(range(ITEMS), key=lambda position: (-whole.log_probability[position], whole.items[position]))
     assert sorted(kept.items.tolist()) == sorted(whole.items[order[:7]].tolist())
 
 
@@ -176,7 +176,7 @@ def test_a_fifth_of_the_candidates_are_the_most_similar_items() -> None:
     state = model.state([101, 104])
     whole = model.retriever.find_candidates(state, NO_FILTERS, 0, beam=EVERY_PATH)
     kept = model.retriever.find_candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, candidates=10)
-    order = sorted(range(ITEMS), key=lambda place: (-whole.log_probability[place], whole.items[place]))
+    order = sorted(range(ITEMS), key=lambda position: (-whole.log_probability[position], whole.items[position]))
     by_paths = whole.items[order[:8]].tolist()
     sums = similarities(model.model_state.neighbours, Ragged.from_rows([[1, 4]]), model)[0]
     others = sorted(set(range(ITEMS)) - set(by_paths), key=lambda item: (-sums[item], item))

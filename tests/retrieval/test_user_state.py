@@ -19,7 +19,7 @@ def test_an_advanced_state_equals_encoding_the_whole_history(encoder: str) -> No
         state_after = model.advance(state, 100 + 3 * length)
         np.testing.assert_array_equal(state.vector, before)
         state = state_after
-        history = [100 + 3 * place for place in range(1, length + 1)]
+        history = [100 + 3 * step for step in range(1, length + 1)]
         np.testing.assert_allclose(state.vector, model.state(history).vector, rtol=1e-4, atol=1e-5)
         answer, whole = model.recommend_next(state, 5, deny=[129]), model.recommend(history, 5, deny=[129])
         assert [item for item, _ in answer] == [item for item, _ in whole]

@@ -35,12 +35,14 @@ def _tile(rows: int, blocks: int) -> Any:
             pointer, undefined = lanes.as_pointer(), ir.Constant(lanes, ir.Undefined)
             first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
             inputs, weights, sums = (
-                context.make_array(signature.args[place])(context, builder, arguments[place]) for place in (0, 2, 4)
+                context.make_array(signature.args[number])(context, builder, arguments[number]) for number in (0, 2, 4)
             )
-            steps, columns, width = (cgutils.unpack_tuple(builder, array.shape)[1] for array in (inputs, weights, sums))
+            steps, columns, stride = (
+                cgutils.unpack_tuple(builder, array.shape)[1] for array in (inputs, weights, sums)
+            )
 
-            def address(array: Any, row: Any, width: Any, column: Any) -> Any:
-                return builder.gep(array.data, [builder.add(builder.mul(row, width), column)])
+            def address(array: Any, row: Any, stride: Any, column: Any) -> Any:
+                return builder.gep(array.data, [builder.add(builder.mul(row, stride), column)])
 
             at_rows = [builder.add(arguments[1], integer(r)) for r in range(rows)]
             at_columns = [builder.add(arguments[3], integer(LANES * b)) for b in range(blocks)]
@@ -48,7 +50,7 @@ def _tile(rows: int, blocks: int) -> Any:
             tiles = []
             for at in at_rows:
                 for column in at_columns:
-                    memory = builder.bitcast(address(sums, at, width, column), pointer)
+                    memory = builder.bitcast(address(sums, at, stride, column), pointer)
                     register = cgutils.alloca_once(builder, lanes)
                     builder.store(builder.load(memory, align=4), register)
                     tiles.append((memory, register))

@@ -1,9 +1,9 @@
 """The structure models of `pathdex.model.structure`: packed weights, one layer, and the state of a user's prefixes.
 
 K nodes, D layers, H hidden units. The MLP's state holds the sums of all D layers, W_x x + sum_l T_l[c_l], to which a
-chosen node adds one row of a table. The recurrent model's state is the hidden vector of its GRU cell, where the product
-with a node's embedding is such a row too. Queries and the scoring of items for the M-step use the same packed weights
-and the same layer.
+chosen node adds one row of a table. The recurrent model's state is the hidden vector of its GRU cell; its table holds
+the cell's products with the node embeddings. Queries and the scoring of items for the M-step use the same packed
+weights and the same layer.
 """
 
 from __future__ import annotations

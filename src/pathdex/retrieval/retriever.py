@@ -48,7 +48,7 @@ class _Eligible(NamedTuple):
     """The items that `allow` and `where` let through."""
 
     mask: Mask
-    """`ALL_ITEMS` where nothing is masked out."""
+    """`ALL_ITEMS` if there is no mask, or if the items are listed."""
     num_items: int
     listed: Ints | None
     """The items themselves if they are few."""
