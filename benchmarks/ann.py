@@ -73,7 +73,7 @@ class Bench:
 
     def deep_retrieval(self, **options: int) -> Search:
         model, n = self.data.model, self.data.n
-        width, retriever = model._width(n, **options), model.retriever
+        width, retriever = model._width(n, options), model.retriever
 
         def search(query: int) -> Codes:
             state = self.states[query]

@@ -75,7 +75,7 @@ def _step(config: Config) -> tuple[StructureStep, Tensor, Tensor]:
     torch.manual_seed(0)
     users = torch.randn(config.structure_batch_size, config.embedding_dim)
     paths = torch.randint(config.num_nodes, (config.structure_batch_size, config.paths_per_item, config.depth))
-    return StructureStep(Network(config, 10), config), users, paths
+    return StructureStep(Network(config, 10, config), config), users, paths
 
 
 def _clock(function: Any, times: int) -> float:

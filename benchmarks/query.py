@@ -25,7 +25,6 @@ from benchmarks.exhaustive import Exhaustive
 from benchmarks.report import Report, arguments_parser, chosen, open_report
 from benchmarks.synthetic import open_model, random_histories, save_synthetic
 from benchmarks.timing import Task, Times, alternate, ratio, shown
-from pathdex.config import RunOptions
 from pathdex.data.ragged import Ragged
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.retrieval.filters import Filters
@@ -168,7 +167,7 @@ def batches(workload: Workload, report: Report) -> None:
     exhaustive = pathdex.BruteForce(model)
 
     def batch(_: int, threads: int) -> Any:
-        model.options = RunOptions(threads=threads)
+        model.set_threads(threads)
         return model.rank(histories, sizes.n, Filters(exclude=histories), beam=sizes.beam)
 
     times = alternate(
@@ -179,7 +178,7 @@ def batches(workload: Workload, report: Report) -> None:
         },
         sizes.repeats,
     )
-    model.options = RunOptions(threads=1)
+    model.set_threads(1)
     # CPU seconds would be those of the calling thread, which only waits.
     times = {name: Times(one.seconds) for name, one in times.items()}
     queries_of = {name: len(few) if name.startswith("brute") else len(histories) for name in times}

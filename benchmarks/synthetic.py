@@ -37,7 +37,7 @@ def save_synthetic(
     assert config.num_nodes is not None
     generator = np.random.default_rng(seed)
     torch.manual_seed(seed)
-    weights = dict(Network(config, 1).export())
+    weights = dict(Network(config, 1, config).export())
     del weights[ITEM_ROWS]
     for name in weights:
         if name.startswith("structure.outputs."):
