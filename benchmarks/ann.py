@@ -51,7 +51,7 @@ class Bench:
     seen: list[NDArray[np.int32]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.states = [self.data.model.retriever.read(history) for history in self.data.queries.history]
+        self.states = [self.data.model.retriever.encoder.encode(history) for history in self.data.queries.history]
         self.users = np.stack([state.vector for state in self.states])
         self.seen = [np.unique(row) for row in self.data.queries.history]
         self.filters = Filters(exclude=self.data.queries.history)
@@ -73,12 +73,12 @@ class Bench:
 
     def deep_retrieval(self, **options: int) -> Search:
         model, n = self.data.model, self.data.n
-        width, retriever = model._width(n, options), model.retriever
+        search, retriever = model.search_options(n, options), model.retriever
 
         def search(query: int) -> Codes:
             state = self.states[query]
-            found = retriever.candidates(state, self.filters, query, least=n, **width)
-            return retriever.rank(state.vector, found, n)[0]
+            found = retriever.find_candidates(state, self.filters, query, min_candidates=n, **search)
+            return retriever.rerank(state.vector, found, n)[0]
 
         return search
 
@@ -124,7 +124,7 @@ def measure_set(
     """Measure one data set; the figures are written after each family."""
     model = data.model
     encode = alternate(
-        {"encode": Task(lambda query: model.retriever.read(data.queries.history[query]), bench.timed)}, 3
+        {"encode": Task(lambda query: model.retriever.encoder.encode(data.queries.history[query]), bench.timed)}, 3
     )
     figures: dict[str, Any] = {
         "items": len(model.items),
@@ -170,7 +170,7 @@ def _deep_retrieval(bench: Bench, data: Trained) -> dict[str, Any]:
     )
     retriever = model.retriever
     searched = {
-        "postings": model.postings.items.nbytes + retriever.data.log_shares.nbytes + model.postings.offsets.nbytes,
+        "postings": model.postings.items.nbytes + retriever.on_paths.log_shares.nbytes + model.postings.offsets.nbytes,
         "trie": retriever.trie.first_child.nbytes + retriever.trie.label.nbytes,
         "network": sum(one.nbytes for one in retriever.structure if isinstance(one, np.ndarray)),
         "paths of each item, for short allow lists": model.paths.nbytes + model.model_state.counts.nbytes,

@@ -1,10 +1,10 @@
-"""Where the time of an E-step goes: one gradient step on the structure model, taken apart.
+"""A profile of the E-step: one gradient step on the structure model.
 
     python -m benchmarks e-step --nodes 45
 
-The step is that of training, on random user vectors and paths. Its multiply-adds are counted and set against what the
-machine reaches on one large matrix product, and torch's own profiler says how the time divides between products,
-element-wise work, the optimiser, and Python in between.
+The step is that of training, on random user vectors and paths. Its rate of multiply-adds is compared with that of one
+large matrix product, and torch's profiler divides the time between products, element-wise work, the optimiser and
+Python.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(nodes: int, repeats: int) -> dict[str, Any]:
         for _ in range(3):
             step(users, paths)
         seconds, peaks = [], []
-        for _ in range(repeats):  # Alternating, so that a slow moment of the machine hits both.
+        for _ in range(repeats):  # Alternating, so that other load affects both.
             seconds.append(_clock(partial(step, users, paths), STEPS))
             peaks.append(_matrix_rate())
         rate = multiply_adds(config) / np.array(seconds)
@@ -61,7 +61,7 @@ def run(nodes: int, repeats: int) -> dict[str, Any]:
 
 
 def multiply_adds(config: Config) -> float:
-    """Of the products of one step: forward once, and backward twice (weights and inputs)."""
+    """Multiply-adds of the products of one step: once forward, twice backward (weights and inputs)."""
     assert config.num_nodes is not None
     width, later = config.structure_hidden, config.depth - 1
     per_sample = config.embedding_dim * config.depth * width  # W_x x of all layers
@@ -75,7 +75,7 @@ def _step(config: Config) -> tuple[StructureStep, Tensor, Tensor]:
     torch.manual_seed(0)
     users = torch.randn(config.structure_batch_size, config.embedding_dim)
     paths = torch.randint(config.num_nodes, (config.structure_batch_size, config.paths_per_item, config.depth))
-    return StructureStep(Network(config, 10), config), users, paths
+    return StructureStep(Network(config, 10, config), config), users, paths
 
 
 def _clock(function: Any, times: int) -> float:
@@ -93,7 +93,7 @@ def _matrix_rate() -> float:
 
 
 def _profile(step: StructureStep, users: Tensor, paths: Tensor) -> dict[str, float]:
-    """Shares of the wall time of a step, as torch's profiler sees it."""
+    """Shares of the wall time of a step, from torch's profiler."""
     with profile(activities=[ProfilerActivity.CPU]) as found:
         started = time.perf_counter()
         for _ in range(STEPS):
@@ -112,7 +112,7 @@ def _profile(step: StructureStep, users: Tensor, paths: Tensor) -> dict[str, flo
 
 
 def _show(report: dict[str, Any]) -> None:
-    table = Table("threads", "ms a step", "multiply-adds / s", "of one large product", *report["rows"][0]["profile"])
+    table = Table("threads", "ms per step", "multiply-adds / s", "of one large product", *report["rows"][0]["profile"])
     for row in report["rows"]:
         shares = [f"{100 * share:.0f}%" for share in row["profile"].values()]
         milliseconds = [1000 * one for one in row["step_seconds"]]

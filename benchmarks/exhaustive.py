@@ -1,4 +1,4 @@
-"""Exact search by one product with all item vectors, as fast as numpy and its BLAS do it here."""
+"""Exact search by one matrix-vector product, as fast as numpy and its BLAS can."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.timing import Task, clock
+from pathdex.kernels.types import Floats, Ints
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
-
-Floats = NDArray[np.float32]
 
 
 class Exhaustive:
     """Scores every item in one matrix-vector product and takes the best n.
 
-    The matrix lies in memory, item by item or feature by feature, whichever this BLAS multiplies faster. The bias is a
-    feature of its own. The best are found by a partial sort of the scores and one pass for what reaches the n-th.
+    The matrix is stored item by item or feature by feature, whichever this BLAS multiplies faster. The bias is one more
+    feature. The best are found by a partial sort of the scores and one pass for those that reach the n-th.
     """
 
     def __init__(self, model: DeepRetrieval) -> None:
@@ -36,17 +35,17 @@ class Exhaustive:
 
     def scores(self, user: Floats) -> Floats:
         """x . y_v + b_v of all items; overwritten by the next call."""
-        asked = np.append(user, np.float32(1.0))
-        first, second = (self._matrix, asked) if self._by_item else (asked, self._matrix)
+        extended = np.append(user, np.float32(1.0))
+        first, second = (self._matrix, extended) if self._by_item else (extended, self._matrix)
         return np.dot(first, second, out=self._scores)
 
-    def best(self, user: Floats, seen: NDArray[np.integer], n: int) -> NDArray[np.int64]:
-        """The n best items that are not among the seen ones, best first."""
+    def best(self, user: Floats, seen: NDArray[np.integer], n: int) -> Ints:
+        """The n best items except the seen ones, best first."""
         scores = self.scores(user)
         scores[seen] = -np.inf
-        place = len(scores) - n
-        found = np.flatnonzero(scores >= np.partition(scores, place)[place])
-        order: NDArray[np.int64] = found[np.argsort(-scores[found], kind="stable")][:n]
+        position = len(scores) - n
+        found = np.flatnonzero(scores >= np.partition(scores, position)[position])
+        order: Ints = found[np.argsort(-scores[found], kind="stable")][:n]
         return order
 
     def _seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""How a query grows with the catalogue when the size of a path is held, and how long a large bundle takes to open."""
+"""Query time by catalogue size at a fixed path size, and the time to open a large bundle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchmarks.timing import Task, alternate, ratio, shown
 if TYPE_CHECKING:
     from benchmarks.query import Sizes
 
-# What a process does that opens a bundle and answers; it prints the seconds and its memory as JSON.
+# Opens a bundle, answers two queries and prints seconds and memory as JSON.
 OPENING = """
 import json, sys, time
 begin = time.perf_counter()
@@ -44,7 +44,7 @@ print(json.dumps({"import": imported - begin, "load": opened - imported, "first_
 
 
 def measure(sizes: Sizes, folder: Path, report: Report, *, times: bool, opening: bool) -> None:
-    """Save a bundle of every size that is needed, and measure them together."""
+    """Save a bundle of every size and measure them together."""
     saved: dict[int, Path] = {}
     for items in sizes.growth_items if times else sizes.growth_items[-1:]:
         parameters = {**sizes.parameters(), "num_nodes": sizes.growth_nodes}
@@ -59,16 +59,16 @@ def measure(sizes: Sizes, folder: Path, report: Report, *, times: bool, opening:
 
 
 def _time(sizes: Sizes, saved: dict[int, Path], report: Report) -> None:
-    from benchmarks.query import Asked
+    from benchmarks.query import Workload
 
-    asked = {items: Asked.of(open_model(folder), sizes) for items, folder in saved.items()}
-    times = alternate({str(items): Task(one.rank, sizes.queries) for items, one in asked.items()}, sizes.repeats)
+    workload = {items: Workload.of(open_model(folder), sizes) for items, folder in saved.items()}
+    times = alternate({str(items): Task(one.rank, sizes.queries) for items, one in workload.items()}, sizes.repeats)
     exhaustive = {}
-    for items, one in asked.items():
+    for items, one in workload.items():
         exact = Exhaustive(one.model)
 
-        def brute(query: int, exact: Exhaustive = exact, asked: Asked = one) -> Any:
-            return exact.best(exact.users[query % 8], asked.histories[query][0], sizes.n)
+        def brute(query: int, exact: Exhaustive = exact, workload: Workload = one) -> Any:
+            return exact.best(exact.users[query % 8], workload.histories[query][0], sizes.n)
 
         exhaustive[str(items)] = alternate({"brute": Task(brute, sizes.slow_queries)}, sizes.repeats)["brute"]
         del exact, brute
@@ -76,8 +76,8 @@ def _time(sizes: Sizes, saved: dict[int, Path], report: Report) -> None:
     smallest = str(min(saved))
     figures = {
         name: {
-            "paths": len(asked[int(name)].model.postings),
-            "candidates": float(np.mean([asked[int(name)].rank(query).candidates[0] for query in range(20)])),
+            "paths": len(workload[int(name)].model.postings),
+            "candidates": float(np.mean([workload[int(name)].rank(query).candidates[0] for query in range(20)])),
             "query": times[name].to_dict(),
             "query_over_smallest": ratio(times[name], times[smallest]),
             "brute_force": exhaustive[name].to_dict(),
@@ -85,7 +85,7 @@ def _time(sizes: Sizes, saved: dict[int, Path], report: Report) -> None:
         }
         for name in times
     }
-    table = Table("items", "paths", "query, us", "growth", "brute force, us", "growth", title="path size held")
+    table = Table("items", "paths", "query, us", "growth", "brute force, us", "growth", title="fixed path size")
     for name, row in figures.items():
         table.add_row(
             f"{int(name):,}",
@@ -101,11 +101,11 @@ def _time(sizes: Sizes, saved: dict[int, Path], report: Report) -> None:
         "Deep Retrieval, whole query": (xs, [times[name].microseconds for name in times]),
         "brute force, without encoding": (xs, [exhaustive[name].microseconds for name in times]),
     }
-    curves(report.plot_file("-growth"), lines, "Query time, path size held", "items", "microseconds")
+    curves(report.plot_file("-growth"), lines, "Query time, fixed path size", "items", "microseconds")
 
 
 def _open(folder: Path, items: int, repeats: int, report: Report) -> None:
-    """Open the bundle in processes of their own: with its files in the page cache, and without."""
+    """Open the bundle in fresh processes, with its files in the page cache and without."""
     runs: dict[str, list[dict[str, Any]]] = {"warm": [], "cold": []}
     for _ in range(max(3, repeats // 2)):
         for kind in runs:
@@ -113,7 +113,7 @@ def _open(folder: Path, items: int, repeats: int, report: Report) -> None:
                 _forget(folder)
             runs[kind].append(_in_process(folder))
     size = sum(file.stat().st_size for file in folder.iterdir())
-    table = Table("files", "load, s", "first answer, s", "second, ms", "resident, MB", "of its own, MB")
+    table = Table("files", "load, s", "first answer, s", "second, ms", "resident, MB", "anonymous, MB")
     table.title = f"opening a bundle of {items:,} items, {size / 1e9:.2f} GB"
     figures: dict[str, Any] = {"items": items, "bytes": size, "runs": runs}
     for kind, row in runs.items():
@@ -134,7 +134,7 @@ def _in_process(folder: Path) -> dict[str, Any]:
 
 
 def _forget(folder: Path) -> None:
-    """Ask the system to drop the folder's files from its page cache."""
+    """Drop the folder's files from the page cache."""
     for file in folder.iterdir():
         handle = os.open(file, os.O_RDONLY)
         try:

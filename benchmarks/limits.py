@@ -1,8 +1,8 @@
-"""What this machine could do at best with the work of a query: multiply-adds, cache, memory.
+"""Lower bounds for the time of a query on this machine: multiply-adds, cache and memory.
 
-A part of a query cannot be faster than its multiply-adds at the peak rate of one core, nor than the weights that do not
-fit the first-level cache can be read again and again, nor than memory hands over the rows and lines that it picks at
-random. The peaks are measured here, not taken from a data sheet.
+A part of a query takes at least its multiply-adds at the peak rate of one core, the reads of weights that do not fit
+the first-level cache, and the random reads of rows and lines from memory. The peaks are measured, not taken from a data
+sheet.
 """
 
 from __future__ import annotations
@@ -14,43 +14,41 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from pathdex.index.paths import decode_paths
+from pathdex.kernels.types import Floats, Ints
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
-Floats = NDArray[np.float32]
-
 LINE = 64
-"""Bytes that memory hands over at a time."""
+"""Bytes of a cache line."""
 FLOAT = 4
 EXPONENTIAL = 8
-"""Multiply-adds that an exponential counts as: range reduction, a polynomial of degree 5, scaling."""
+"""The cost of an exponential in multiply-adds: range reduction, a polynomial of degree 5, scaling."""
 GATES = 3
-"""Matrices of a GRU on each side."""
+"""Matrices of a GRU per side."""
 INNER_BYTES, OUTER_BYTES = 1 << 17, 1 << 29
-"""Sizes that live in the second-level cache, and in memory."""
+"""Sizes that fit the second-level cache, and only memory."""
 INNER_ROUNDS = 1000
-PLACES = 100_000
-"""Random places that are read in one measurement."""
+READS = 100_000
+"""Random reads in one measurement."""
 
 
 @dataclass(frozen=True)
 class Peaks:
-    """What one core of this machine reaches."""
+    """Peak rates of one core of this machine."""
 
     multiply_adds: float
-    """float32 multiply-adds a second, in a product of matrices that fit the cache."""
+    """float32 multiply-adds per second, in a product of matrices that fit the cache."""
     cache_bytes: float
-    """Bytes a second from 128 KB read again and again."""
+    """Bytes per second from 128 KB, read repeatedly."""
     memory_bytes: float
-    """Bytes a second from 512 MB read in order."""
+    """Bytes per second from 512 MB, read in order."""
     row_seconds: float
-    """Of one item row at a random place, among many that do not depend on each other."""
+    """Per random read of an item row, with many independent reads."""
     line_seconds: float
-    """Of one number at a random place, the same way."""
+    """Per random read of one number, with many independent reads."""
     latency_seconds: float
-    """Of one number at a random place that the number before it names."""
+    """Per random read of one number whose address the read before it gives."""
 
     def to_dict(self) -> dict[str, float]:
         return asdict(self)
@@ -58,7 +56,7 @@ class Peaks:
 
 @dataclass(frozen=True)
 class Work:
-    """What a part of a query has to do."""
+    """The work of one part of a query."""
 
     multiply_adds: float = 0.0
     cache_bytes: float = 0.0
@@ -66,7 +64,7 @@ class Work:
     lines: float = 0.0
 
     def limits(self, peaks: Peaks) -> dict[str, float]:
-        """The least microseconds that each kind of work takes; the part takes at least the largest of them."""
+        """The minimal microseconds of each kind of work; the part takes at least the largest of them."""
         return {
             "arithmetic": 1e6 * self.multiply_adds / peaks.multiply_adds,
             "cache": 1e6 * self.cache_bytes / peaks.cache_bytes,
@@ -75,14 +73,14 @@ class Work:
 
 
 def measure_peaks(table: Floats, *, repeats: int = 7) -> Peaks:
-    """Measure on one thread; `table` is the item table of the model whose queries are held against this."""
+    """Measure on one thread; `table` is the item table of the model."""
     generator = np.random.default_rng(2)
     squares = [generator.standard_normal((size, size), dtype=np.float32) for size in (192, 256, 384)]
     multiply_adds = max(len(one) ** 3 / _fastest(lambda _, one=one: one @ one, repeats) for one in squares)
     inner, large = np.ones(INNER_BYTES // FLOAT, np.float32), np.ones(OUTER_BYTES // FLOAT, np.float32)
-    # Other places every time, or the second reading would find them in the cache.
-    rows = generator.integers(0, len(table), (repeats + 1, PLACES))
-    places = generator.integers(0, len(large), (repeats + 1, PLACES))
+    # Other addresses every time, or the second read would hit the cache.
+    rows = generator.integers(0, len(table), (repeats + 1, READS))
+    positions = generator.integers(0, len(large), (repeats + 1, READS))
     order = generator.permutation(OUTER_BYTES // 32)
     chain = np.empty(len(order), np.int64)
     chain[order] = np.roll(order, -1)
@@ -90,9 +88,9 @@ def measure_peaks(table: Floats, *, repeats: int = 7) -> Peaks:
         multiply_adds,
         INNER_ROUNDS * inner.nbytes / _fastest(lambda _: _sum(inner, INNER_ROUNDS), repeats),
         large.nbytes / _fastest(lambda _: _sum(large, 1), repeats),
-        _fastest(lambda repeat: _sum_rows(table, rows[repeat]), repeats) / PLACES,
-        _fastest(lambda repeat: _sum_places(large, places[repeat]), repeats) / PLACES,
-        _fastest(lambda repeat: _follow(chain, order[repeat * PLACES], PLACES), repeats) / PLACES,
+        _fastest(lambda repeat: _sum_rows(table, rows[repeat]), repeats) / READS,
+        _fastest(lambda repeat: _sum_at(large, positions[repeat]), repeats) / READS,
+        _fastest(lambda repeat: _follow(chain, order[repeat * READS], READS), repeats) / READS,
     )
 
 
@@ -105,9 +103,9 @@ def work_of_query(model: DeepRetrieval, users: Floats, beam: int, history: int, 
     visits, active = _active_units(model, users, beam)
     path_items = float(model.postings.sizes.mean())
     return {
-        # Inputs are known ahead, so their weights could be read once; the recurrent ones are needed anew at each step.
+        # Inputs are known ahead, so their weights could be read once; the recurrent ones are read again at each step.
         "encode": Work(2 * side * inputs + 3 * dim * dim, FLOAT * side * (inputs + 1), rows=inputs),
-        # A beam could go through the weights of a layer once for all its prefixes.
+        # A beam could read the weights of a layer once for all its prefixes.
         "beam": Work(
             dim * weights.user.shape[1] + active * padded + visits * padded * EXPONENTIAL,
             FLOAT * config.depth * hidden * padded,
@@ -118,14 +116,14 @@ def work_of_query(model: DeepRetrieval, users: Floats, beam: int, history: int, 
 
 
 def _active_units(model: DeepRetrieval, users: Floats, beam: int) -> tuple[float, float]:
-    """Per query: prefixes whose children are scored, and their hidden units above zero. Idle ones add nothing."""
+    """Per query: prefixes whose children are scored, and their hidden units above zero; the others add nothing."""
     weights = model.retriever.structure
     hidden = weights.outputs.shape[1]
     visits, active = 0, 0
     for user in users:
         state = user @ weights.user + weights.user_bias
         for layer in range(weights.depth):
-            codes = model.retriever.beam(user, beam, layer)[0]
+            codes = model.retriever.search_paths(user, beam, layer)[0]
             nodes = decode_paths(codes, weights.num_nodes, layer) if layer else np.zeros((1, 0), np.int64)
             sums = state[None] + sum(weights.nodes[before, nodes[:, before]] for before in range(layer))
             visits += len(codes)
@@ -134,7 +132,7 @@ def _active_units(model: DeepRetrieval, users: Floats, beam: int) -> tuple[float
 
 
 def _fastest(call: Callable[[int], Any], repeats: int) -> float:
-    """Seconds of the fastest of the calls 1, 2, ...; call 0 only warms up."""
+    """Seconds of the fastest of the calls 1, 2, ...; call 0 warms up."""
     call(0)
     spent = []
     for repeat in range(1, repeats + 1):
@@ -154,7 +152,7 @@ def _sum(values: Floats, rounds: int) -> np.float32:
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _sum_rows(table: Floats, rows: NDArray[np.int64]) -> np.float32:
+def _sum_rows(table: Floats, rows: Ints) -> np.float32:
     total = np.float32(0.0)
     for i in range(len(rows)):
         row = table[rows[i]]
@@ -164,15 +162,15 @@ def _sum_rows(table: Floats, rows: NDArray[np.int64]) -> np.float32:
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _sum_places(values: Floats, places: NDArray[np.int64]) -> np.float32:
+def _sum_at(values: Floats, positions: Ints) -> np.float32:
     total = np.float32(0.0)
-    for i in range(len(places)):
-        total += values[places[i]]
+    for i in range(len(positions)):
+        total += values[positions[i]]
     return total
 
 
 @njit(cache=True, nogil=True)
-def _follow(chain: NDArray[np.int64], place: int, steps: int) -> int:
+def _follow(chain: Ints, position: int, steps: int) -> int:
     for _ in range(steps):
-        place = chain[place]
-    return place
+        position = chain[position]
+    return position

@@ -1,10 +1,10 @@
-"""How fast the M-step is, and how it grows with the catalogue.
+"""Time of the M-step by catalogue size.
 
     python -m benchmarks m-step                              # 10^5, 10^6 and 10^7 items
     python -m benchmarks m-step --items 100000 --items 1000000
 
-One M-step is what `assign_paths` does: check and number a table of V x S scored paths, then T iterations of
-Algorithm 2. Times are CPU seconds of one thread, so that the figures are per core whatever else the machine does.
+One M-step is one call of `assign_paths`: check a table of V x S scored paths, assign path ids, then run T iterations of
+Algorithm 2. Times are CPU seconds of one thread, so they do not depend on other load.
 10^7 items need about 10 GB of memory.
 """
 
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from pathdex.index.coordinate_descent import assign_paths
+from pathdex.kernels.types import Floats, Ints
 
 ITEMS = (100_000, 1_000_000, 10_000_000)
 PATHS_PER_ITEM, CANDIDATE_PATHS, ITERATIONS, PENALTY = 3, 50, 4, 0.01
@@ -29,7 +29,7 @@ PATHS_PER_ITEM, CANDIDATE_PATHS, ITERATIONS, PENALTY = 3, 50, 4, 0.01
 
 @dataclass(frozen=True)
 class MStepTime:
-    """CPU seconds of one M-step for a catalogue of this size, one per repeat."""
+    """CPU seconds of one M-step, one per repeat."""
 
     items: int
     seconds: tuple[float, ...]
@@ -38,17 +38,17 @@ class MStepTime:
 
     @property
     def items_per_second(self) -> float:
-        """Items that one core takes through a whole M-step in a second."""
+        """Items per second of one core, through a whole M-step."""
         return self.items / float(np.median(self.seconds))
 
     @property
     def spread(self) -> float:
-        """Half the range of the repeats as a share of their median."""
+        """Half the range of the repeats, relative to their median."""
         return (max(self.seconds) - min(self.seconds)) / 2 / float(np.median(self.seconds))
 
 
 def run(items: Sequence[int] = ITEMS, *, repeats: int = 3) -> list[MStepTime]:
-    """Time the M-step on planted tables of these sizes, each `repeats` times on one thread."""
+    """Time the M-step on synthetic tables of these sizes, each `repeats` times on one thread."""
     threads = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
@@ -59,7 +59,7 @@ def run(items: Sequence[int] = ITEMS, *, repeats: int = 3) -> list[MStepTime]:
 
 
 def report(times: Sequence[MStepTime]) -> str:
-    """A table for people; growth is time per item against that of the first row."""
+    """A text table; growth is the time per item relative to the first row."""
     lines = [
         f"M-step: J={PATHS_PER_ITEM}, S={CANDIDATE_PATHS}, T={ITERATIONS} iterations, one core",
         f"{'items':>12} {'seconds':>9} {'spread':>8} {'items/s':>10} {'updates/s':>11} {'growth':>7}   path size",
@@ -74,7 +74,7 @@ def report(times: Sequence[MStepTime]) -> str:
 
 
 def _time(items: int, repeats: int) -> MStepTime:
-    codes, scores, counts, current = planted_table(items)
+    codes, scores, counts, current = synthetic_table(items)
     seconds = []
     for _ in range(repeats):
         begin = time.process_time()
@@ -86,10 +86,10 @@ def _time(items: int, repeats: int) -> MStepTime:
     return MStepTime(items, tuple(seconds), float(sizes.mean()), int(sizes.max()))
 
 
-def planted_table(
+def synthetic_table(
     items: int,
-) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
-    """Scored paths of items that crowd around popular ones, as many paths as items: codes, scores, counts, paths."""
+) -> tuple[Ints, Floats, Floats, Ints]:
+    """Scored paths that crowd around popular ones, as many paths as items: codes, scores, counts, paths."""
     codes = np.empty((items, CANDIDATE_PATHS), np.int64)
     scores = np.empty((items, CANDIDATE_PATHS), np.float32)
     _fill(codes, scores, 7)
@@ -98,11 +98,11 @@ def planted_table(
 
 
 @njit(cache=True)
-def _fill(codes: NDArray[np.int64], scores: NDArray[np.float32], seed: int) -> None:
+def _fill(codes: Ints, scores: Floats, seed: int) -> None:
     np.random.seed(seed)
     items = len(codes)
     for v in range(items):
-        # Squares crowd the homes of the items towards path 0; scores fall at random steps, so that rows are sorted.
+        # Squares crowd the items towards path 0; scores fall in random steps, so that rows are sorted.
         path = np.int64(np.random.random() ** 2 * items)
         log_score = 0.0
         for s in range(codes.shape[1]):

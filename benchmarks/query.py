@@ -1,10 +1,10 @@
-"""A query of the compiled retriever: against brute force, part by part, by filter, in sessions, in batches, by size.
+"""Query times: against brute force, part by part, by filter, in sessions, in batches and by catalogue size.
 
     python -m benchmarks query                       # everything; about 10 GB of memory and 5 GB of disk
     python -m benchmarks query --parts whole,filters
     python -m benchmarks query --quick               # a check of the benchmark itself
 
-One thread unless said. The model is synthetic (see `benchmarks.synthetic`), saved and opened again as in production.
+One thread unless stated. The model is synthetic (see `benchmarks.synthetic`), saved and loaded as in production.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from benchmarks.exhaustive import Exhaustive
 from benchmarks.report import Report, arguments_parser, chosen, open_report
 from benchmarks.synthetic import open_model, random_histories, save_synthetic
 from benchmarks.timing import Task, Times, alternate, ratio, shown
-from pathdex.config import RunOptions
 from pathdex.data.ragged import Ragged
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.retrieval.filters import Filters
@@ -36,7 +35,7 @@ ON_ONE_MODEL = PARTS[:5]
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is measured, and how often."""
+    """Sizes of the model and of the measurements."""
 
     items: int = 1_480_000
     num_nodes: int = 100
@@ -50,7 +49,7 @@ class Sizes:
     queries: int = 1000
     """Different histories."""
     slow_queries: int = 12
-    """Those that brute force answers in each repeat."""
+    """Queries per repeat of brute force."""
     repeats: int = 7
     growth_items: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
     growth_nodes: int = 150
@@ -68,13 +67,13 @@ class Sizes:
         )
 
     def parameters(self) -> dict[str, Any]:
-        """Of the model: the issue's K, D, J and dimensions."""
+        """Parameters of the model."""
         return {"num_nodes": self.num_nodes, "depth": 3, "paths_per_item": 3, "embedding_dim": 64}
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """A model and the histories that it is asked."""
+class Workload:
+    """A model and the histories to query it with."""
 
     model: DeepRetrieval
     histories: list[Ragged]
@@ -82,41 +81,41 @@ class Asked:
     sizes: Sizes
 
     @classmethod
-    def of(cls, model: DeepRetrieval, sizes: Sizes) -> Asked:
+    def of(cls, model: DeepRetrieval, sizes: Sizes) -> Workload:
         histories = random_histories(len(model.items), sizes.queries, sizes.history)
         return cls(model, histories, [Filters(exclude=one) for one in histories], sizes)
 
     def rank(self, query: int) -> pathdex.recommenders.base.Ranking:
-        """The whole query: history to ranked items, seen ones left out."""
+        """The whole query: history to ranked items, without seen ones."""
         return self.model.rank(self.histories[query], self.sizes.n, self.seen[query], beam=self.sizes.beam)
 
     def all(self) -> Ragged:
         return Ragged.from_rows(one[0] for one in self.histories)
 
 
-def whole(asked: Asked, report: Report) -> None:
-    """The whole query against the same encoder and a product with all item vectors."""
-    sizes, model = asked.sizes, asked.model
+def whole(workload: Workload, report: Report) -> None:
+    """The whole query against the same encoder with a product over all item vectors."""
+    sizes, model = workload.sizes, workload.model
     exact = Exhaustive(model)
     report.say(f"brute force: {exact.describe()}")
 
     def brute(query: int) -> Any:
-        user = model.retriever.read(asked.histories[query][0]).vector
-        return exact.best(user, asked.histories[query][0], sizes.n)
+        user = model.retriever.encoder.encode(workload.histories[query][0]).vector
+        return exact.best(user, workload.histories[query][0], sizes.n)
 
     times = alternate(
         {
-            "query": Task(asked.rank, sizes.queries),
+            "query": Task(workload.rank, sizes.queries),
             "encode and brute force": Task(brute, sizes.slow_queries),
             "product alone": Task(lambda query: exact.scores(exact.users[query % 8]), sizes.slow_queries),
         },
         sizes.repeats,
     )
-    candidates = np.array([asked.rank(query).candidates[0] for query in range(sizes.queries)])
+    candidates = np.array([workload.rank(query).candidates[0] for query in range(sizes.queries)])
     figures = {
         "items": len(model.items),
         "paths": len(model.postings),
-        "candidates": {"mean": float(candidates.mean()), "least": int(candidates.min())},
+        "candidates": {"mean": float(candidates.mean()), "min": int(candidates.min())},
         "brute_force": exact.describe(),
         "times": {name: one.to_dict() for name, one in times.items()},
         "ratio": ratio(times["encode and brute force"], times["query"]),
@@ -132,22 +131,24 @@ def whole(asked: Asked, report: Report) -> None:
     report.add("whole", figures, table)
 
 
-def sessions(asked: Asked, report: Report) -> None:
-    """The next query of a session from its kept state, against the whole query."""
-    sizes, model = asked.sizes, asked.model
+def sessions(workload: Workload, report: Report) -> None:
+    """The next query of a session from its saved state, against the whole query."""
+    sizes, model = workload.sizes, workload.model
     rows, figures = [], {}
     for label, length in (("growing", sizes.history // 2), ("full", sizes.history)):
-        histories = [model.items.ids(one[0][:length]) for one in asked.histories]
+        histories = [model.items.ids(one[0][:length]) for one in workload.histories]
         states = [model.state(history[:-1]) for history in histories]
 
-        def anew(query: int, histories: list[Any] = histories) -> Any:
+        def from_history(query: int, histories: list[Any] = histories) -> Any:
             return model.recommend(histories[query], sizes.n, beam=sizes.beam)
 
-        def go_on(query: int, histories: list[Any] = histories, states: list[Any] = states) -> Any:
+        def from_state(query: int, histories: list[Any] = histories, states: list[Any] = states) -> Any:
             state = model.advance(states[query], histories[query][-1])
             return model.recommend_next(state, sizes.n, beam=sizes.beam)
 
-        times = alternate({"recommend": Task(anew, sizes.queries), "next": Task(go_on, sizes.queries)}, sizes.repeats)
+        times = alternate(
+            {"recommend": Task(from_history, sizes.queries), "next": Task(from_state, sizes.queries)}, sizes.repeats
+        )
         share = ratio(times["next"], times["recommend"])
         figures[label] = {"history": length, "share": share, **{name: one.to_dict() for name, one in times.items()}}
         rows.append((label, length, times, share))
@@ -158,15 +159,15 @@ def sessions(asked: Asked, report: Report) -> None:
     report.add("sessions", figures, table)
 
 
-def batches(asked: Asked, report: Report) -> None:
-    """Queries a second in one call for many histories, on one and two threads; and brute force in batches."""
-    sizes, model = asked.sizes, asked.model
-    histories = asked.all()
+def batches(workload: Workload, report: Report) -> None:
+    """Queries per second in one call for many histories, on one and two threads, and brute force in batches."""
+    sizes, model = workload.sizes, workload.model
+    histories = workload.all()
     few = histories.take(np.arange(min(256, sizes.queries)))
     exhaustive = pathdex.BruteForce(model)
 
     def batch(_: int, threads: int) -> Any:
-        model.options = RunOptions(threads=threads)
+        model.set_threads(threads)
         return model.rank(histories, sizes.n, Filters(exclude=histories), beam=sizes.beam)
 
     times = alternate(
@@ -177,18 +178,18 @@ def batches(asked: Asked, report: Report) -> None:
         },
         sizes.repeats,
     )
-    model.options = RunOptions(threads=1)
-    # The CPU seconds are those of the calling thread, which waits for the others.
+    model.set_threads(1)
+    # CPU seconds would be those of the calling thread, which only waits.
     times = {name: Times(one.seconds) for name, one in times.items()}
-    asked_of = {name: len(few) if name.startswith("brute") else len(histories) for name in times}
-    per_query = {name: one.microseconds / asked_of[name] for name, one in times.items()}
+    queries_of = {name: len(few) if name.startswith("brute") else len(histories) for name in times}
+    per_query = {name: one.microseconds / queries_of[name] for name, one in times.items()}
     figures = {
         "microseconds_per_query": per_query,
         "queries_per_second": {name: 1e6 / one for name, one in per_query.items()},
         "two_threads_over_one": ratio(times["1 thread"], times["2 threads"]),
         "brute_force_over_query": per_query["brute force in batches, 1 thread"] / per_query["1 thread"],
     }
-    table = Table("batches", "microseconds a query", "queries/s")
+    table = Table("batches", "microseconds per query", "queries/s")
     for name, one in per_query.items():
         table.add_row(name, f"{one:,.0f}", f"{1e6 / one:,.0f}")
     report.add("batches", figures, table)
@@ -208,10 +209,10 @@ def main(arguments: list[str]) -> None:
 def _run(parts: list[str], sizes: Sizes, report: Report, folder: Path) -> None:
     if set(parts) & set(ON_ONE_MODEL):
         saved = save_synthetic(folder / "flat", sizes.items, path_size=sizes.path_size, **sizes.parameters())
-        asked = Asked.of(open_model(saved), sizes)
-        report.say(f"made a model of {sizes.items:,} items on {len(asked.model.postings):,} paths")
+        workload = Workload.of(open_model(saved), sizes)
+        report.say(f"made a model of {sizes.items:,} items on {len(workload.model.postings):,} paths")
         if "whole" in parts:
-            whole(asked, report)
+            whole(workload, report)
         if "breakdown" in parts:
             peaked = save_synthetic(
                 folder / "peaked",
@@ -220,13 +221,13 @@ def _run(parts: list[str], sizes: Sizes, report: Report, folder: Path) -> None:
                 sharpness=sizes.sharpness,
                 **sizes.parameters(),
             )
-            query_parts.measure(asked, Asked.of(open_model(peaked), sizes), report)
+            query_parts.measure(workload, Workload.of(open_model(peaked), sizes), report)
         if "filters" in parts:
-            query_filters.measure(asked, report)
+            query_filters.measure(workload, report)
         if "sessions" in parts:
-            sessions(asked, report)
+            sessions(workload, report)
         if "batches" in parts:
-            batches(asked, report)
-        del asked
+            batches(workload, report)
+        del workload
     if "growth" in parts or "opening" in parts:
         growth.measure(sizes, folder, report, times="growth" in parts, opening="opening" in parts)

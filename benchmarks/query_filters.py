@@ -1,4 +1,4 @@
-"""What each kind of filter adds to a query."""
+"""The cost of each kind of filter."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pathdex.data.ragged import Ragged
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 
 if TYPE_CHECKING:
-    from benchmarks.query import Asked
+    from benchmarks.query import Workload
 
 LISTS = 16
-"""Different lists of each kind, used in turn."""
+"""Lists of each kind, used in turn."""
 
 
-def measure(asked: Asked, report: Report) -> None:
-    """Time per query by filter, relative to none: as codes, where the search alone is seen, and by `recommend`."""
-    model, sizes = asked.model, asked.sizes
+def measure(workload: Workload, report: Report) -> None:
+    """Time per query by filter, relative to none: by codes, which times the search alone, and by `recommend`."""
+    model, sizes = workload.model, workload.sizes
     items = len(model.items)
     share = np.random.default_rng(5).random(items)
     model.attach(Attributes.read(pl.DataFrame({"item_id": np.arange(items), "share": share})))
@@ -31,7 +31,7 @@ def measure(asked: Asked, report: Report) -> None:
     few, many = _lists(items, 300), _lists(items, min(50_000, items // 3))
     codes = {
         "none": lambda query: NO_FILTERS,
-        "seen": lambda query: asked.seen[query],
+        "seen": lambda query: workload.seen[query],
         "deny 1,000": lambda query: denied_filters[query % LISTS],
         "allow 300": lambda query: Filters(allow=[few[query % LISTS]]),
         f"allow {len(many[0]):,}": lambda query: Filters(allow=[many[query % LISTS]]),
@@ -48,11 +48,11 @@ def measure(asked: Asked, report: Report) -> None:
         codes[f"where {passing:.1%}"] = lambda query, mask=mask: Filters(where=[mask])
         ids[f"where {passing:.1%}"] = {"where": {"share": {"max": passing}}}
     denied_filters = [Filters(exclude=Ragged.from_rows([one])) for one in denied]
-    histories = [model.items.ids(one[0]) for one in asked.histories]
+    histories = [model.items.ids(one[0]) for one in workload.histories]
 
     def by_codes(name: str) -> Task:
         def call(query: int) -> Any:
-            return model.rank(asked.histories[query], sizes.n, codes[name](query), beam=sizes.beam)
+            return model.rank(workload.histories[query], sizes.n, codes[name](query), beam=sizes.beam)
 
         return Task(call, _count(sizes.queries))
 

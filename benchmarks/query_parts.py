@@ -1,4 +1,4 @@
-"""The parts of a query, each timed where it stands in a query, beside what the machine could do at best."""
+"""The parts of a query, timed inside whole queries, beside the limits of the machine."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from benchmarks.plots import bars
 from benchmarks.report import Report
 from benchmarks.timing import WARM_CALLS, Seconds, Task, Times, alternate
 from pathdex.kernels.beam import beam_search
-from pathdex.kernels.candidates import _gather, rerank
-from pathdex.kernels.layout import frozen
-from pathdex.retrieval.retriever import ALL_ITEMS
+from pathdex.kernels.candidates import ALL_ITEMS, gather_items, rerank
+from pathdex.kernels.layout import as_readonly
 
 if TYPE_CHECKING:
-    from benchmarks.query import Asked
+    from benchmarks.query import Workload
 
 PARTS = ("encode", "beam", "gather", "rerank")
 COUNTED = 50
-"""Queries over which the work is counted."""
+"""Queries over which the work is averaged."""
 
 
-def measure(flat: Asked, peaked: Asked, report: Report) -> None:
-    """Time and limit of every part; the beam once more on a model whose path probabilities are peaked."""
-    peaks = measure_peaks(flat.model.retriever.data.table)
+def measure(flat: Workload, peaked: Workload, report: Report) -> None:
+    """Time and limit of every part, for flat and for peaked path probabilities."""
+    peaks = measure_peaks(flat.model.retriever.table)
     report.say(f"one core: {peaks.multiply_adds / 1e9:.1f} GMAC/s, memory {peaks.memory_bytes / 1e9:.1f} GB/s")
     figures: dict[str, Any] = {"peaks": peaks.to_dict()}
-    for name, asked in (("flat", flat), ("peaked", peaked)):
-        figures[name] = _breakdown(asked, peaks)
+    for name, workload in (("flat", flat), ("peaked", peaked)):
+        figures[name] = _breakdown(workload, peaks)
     report.add("breakdown", figures, _table(figures, peaks))
     rows = figures["flat"]["parts"]
     bars(
@@ -43,12 +42,12 @@ def measure(flat: Asked, peaked: Asked, report: Report) -> None:
     )
 
 
-def _breakdown(asked: Asked, peaks: Peaks) -> dict[str, Any]:
-    sizes, model = asked.sizes, asked.model
-    rounds = [_time_parts(asked) for _ in range(sizes.repeats)]
-    whole = alternate({"whole": Task(asked.rank, sizes.queries)}, sizes.repeats)["whole"]
-    users = np.array([model.retriever.read(one[0]).vector for one in asked.histories[:COUNTED]])
-    candidates = float(np.mean([asked.rank(query).candidates[0] for query in range(sizes.queries)]))
+def _breakdown(workload: Workload, peaks: Peaks) -> dict[str, Any]:
+    sizes, model = workload.sizes, workload.model
+    rounds = [_time_parts(workload) for _ in range(sizes.repeats)]
+    whole = alternate({"whole": Task(workload.rank, sizes.queries)}, sizes.repeats)["whole"]
+    users = np.array([model.retriever.encoder.encode(one[0]).vector for one in workload.histories[:COUNTED]])
+    candidates = float(np.mean([workload.rank(query).candidates[0] for query in range(sizes.queries)]))
     work = work_of_query(model, users, sizes.beam, sizes.history, candidates)
     parts: dict[str, Any] = {}
     for number, part in enumerate(PARTS):
@@ -69,26 +68,26 @@ def _breakdown(asked: Asked, peaks: Peaks) -> dict[str, Any]:
         "limit": sum(one["limit"] for one in parts.values()),
         "whole": whole.to_dict(),
         "around": whole.microseconds - total,
-        "sharpest_path": float(np.mean([np.exp(model.retriever.beam(user, 1)[1][0]) for user in users])),
+        "sharpest_path": float(np.mean([np.exp(model.retriever.search_paths(user, 1)[1][0]) for user in users])),
     }
 
 
-def _time_parts(asked: Asked) -> Seconds:
-    """(part, query): the parts of a query one after the other, so that each finds the caches as in a whole query."""
-    sizes, retriever = asked.sizes, asked.model.retriever
-    weight = np.float32(asked.model.config.path_weight)
+def _time_parts(workload: Workload) -> Seconds:
+    """Seconds (part, query). The parts run one after the other, so that caches are as in a whole query."""
+    sizes, retriever = workload.sizes, workload.model.retriever
+    weight = np.float32(workload.model.config.path_weight)
     spent = np.empty((len(PARTS), sizes.queries))
     for query in [*range(min(WARM_CALLS, sizes.queries)), *range(sizes.queries)]:
-        history = asked.histories[query][0]
-        seen = frozen(history, np.int32)
+        history = workload.histories[query][0]
+        seen = as_readonly(history, np.int32)
         ticks = [time.perf_counter()]
-        user = retriever.read(history).vector
+        user = retriever.encoder.encode(history).vector
         ticks.append(time.perf_counter())
-        places, log_p = beam_search(retriever.structure, retriever.trie, user, sizes.beam, retriever.structure.depth)
+        positions, log_p = beam_search(retriever.structure, retriever.trie, user, sizes.beam, retriever.structure.depth)
         ticks.append(time.perf_counter())
-        items, log_probability = _gather(retriever.data, places, log_p, seen, ALL_ITEMS)
+        items, log_probability = gather_items(retriever.on_paths, positions, log_p, seen, ALL_ITEMS)
         ticks.append(time.perf_counter())
-        rerank(retriever.data, user, items, weight * log_probability, sizes.n)
+        rerank(retriever.table, user, items, weight * log_probability, sizes.n)
         ticks.append(time.perf_counter())
         spent[:, query] = np.diff(ticks)
     return spent

@@ -1,3 +1,5 @@
+"""Algorithm 2 by hand, against a line-by-line version, and on planted blocks."""
+
 import math
 from collections import Counter
 
@@ -48,13 +50,13 @@ def test_items_without_scores_keep_their_paths_and_count_in_the_sizes():
     assert paths.tolist() == [[2], [1], [1]]
 
 
-def test_an_item_with_few_scores_keeps_its_present_paths_without_duplicates():
+def test_an_item_with_few_scores_keeps_current_paths_without_duplicates():
     codes, scores = [[5, -1, -1, -1]], [[0.5, 0.0, 0.0, 0.0]]
     assert assign_paths(codes, scores, [1], [[4, 5, 6]], penalty=0.0).tolist() == [[5, 4, 6]]
     assert assign_paths(codes, scores, [1], [[1, 2, 3]], penalty=0.0).tolist() == [[5, 1, 2]]
 
 
-def test_a_path_with_score_zero_is_no_candidate():
+def test_a_path_with_score_zero_is_not_chosen():
     assert assign_paths([[5, 6]], [[0.5, 0.0]], [1], [[1, 2]], penalty=0.0).tolist() == [[5, 1]]
 
 
@@ -69,7 +71,7 @@ def test_codes_may_be_as_large_as_a_thousand_nodes_in_six_layers_allow():
 
 
 def planted(blocks=8, items_per_block=40, candidates=6, seed=0):
-    """Blocks of items that share their two best paths, and noise behind them."""
+    """Blocks of items that share their two best paths, followed by noise."""
     random = np.random.default_rng(seed)
     block = np.repeat(np.arange(blocks), items_per_block)
     codes = np.concatenate(
@@ -260,6 +262,6 @@ GOOD = {"codes": [[1, 2]], "scores": [[0.5, 0.2]], "counts": [1], "current_paths
         ({"seed": -1}, ConfigError, "seed=-1: must be a whole number of at least 0"),
     ],
 )
-def test_bad_input_is_refused(change, error, message):
+def test_invalid_input_is_refused(change, error, message):
     with pytest.raises(error, match=message):
         assign_paths(**{**GOOD, **change})

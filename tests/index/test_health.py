@@ -1,3 +1,5 @@
+"""Health figures by hand."""
+
 import json
 import math
 
@@ -64,13 +66,13 @@ def test_an_index_without_any_path_is_described():
     assert state.size_histogram == {}
 
 
-def test_a_structure_of_a_thousand_nodes_in_six_layers_is_no_problem():
+def test_a_thousand_nodes_in_six_layers_work():
     state = health(random_paths(2000, 3, 1000, 6), 1000, 6)
     assert state.used_paths == 6000
     assert state.unreachable_items == 0
 
 
-def test_forms():
+def test_repr_dict_and_summary():
     state = health(PATHS, num_nodes=10, depth=2, previous=PATHS)
     assert repr(state) == "IndexHealth(3 items on 3 paths, an average item's path has 2.3, the top 3)"
     assert json.loads(json.dumps(state.to_dict()))["dead_nodes"] == [8, 8]
@@ -78,7 +80,7 @@ def test_forms():
     assert state.summary()["dead_nodes"] == 16
 
 
-def test_bad_input_is_refused():
+def test_invalid_input_is_refused():
     with pytest.raises(DataError, match=r"paths: holds 100, must stay below K\^D=100"):
         health([[100]], num_nodes=10, depth=2)
     with pytest.raises(DataError, match=r"previous: has shape \(1, 1\), must have shape \(2, any\)"):

@@ -1,3 +1,5 @@
+"""Initial paths: random and by residual k-means."""
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 
 from pathdex.errors import ConfigError, DataError
 from pathdex.index.initialization import random_paths, residual_kmeans_paths
-from pathdex.index.residual_kmeans import best_codes, fit_codebooks, nearest
+from tests.index.vectors import clustered
 
 
 @given(st.integers(1, 30), st.integers(1, 9), st.integers(1, 4), st.integers(1, 3), st.integers(0, 9))
@@ -18,7 +20,7 @@ def test_random_paths_are_distinct_and_in_range(num_items, paths_per_item, num_n
     assert paths.max() < num_nodes**depth
 
 
-def test_random_paths_are_even():
+def test_random_paths_are_uniform():
     paths = random_paths(num_items=6000, paths_per_item=2, num_nodes=4, depth=1)
     pairs, counts = np.unique(np.sort(paths), axis=0, return_counts=True)
     assert len(pairs) == 6
@@ -35,17 +37,11 @@ def test_random_paths_reach_a_structure_that_no_memory_holds():
     assert paths.max() > 0.9e18
 
 
-def test_more_paths_than_the_structure_has_are_refused():
+def test_more_paths_than_exist_are_refused():
     with pytest.raises(ConfigError, match=r"paths_per_item=5: J must be at most K\^D=4; raise num_nodes or depth"):
         random_paths(10, 5, num_nodes=2, depth=2)
     with pytest.raises(ConfigError, match="num_items=0: must be a whole number of at least 1"):
         random_paths(0, 1, num_nodes=2, depth=2)
-
-
-def clustered(clusters=6, items=40, dim=5, seed=0):
-    random = np.random.default_rng(seed)
-    centres = random.normal(size=(clusters, dim)) * 20
-    return np.repeat(centres, items, axis=0) + random.normal(size=(clusters * items, dim))
 
 
 def test_near_vectors_share_their_first_node():
@@ -59,33 +55,6 @@ def test_near_vectors_share_their_first_node():
         assert len(others) >= 5
 
 
-def test_codes_are_the_nearest_of_all_when_the_beam_is_as_wide_as_the_structure():
-    random = np.random.default_rng(2)
-    vectors, codebooks = random.normal(size=(50, 4)), random.normal(size=(2, 5, 4))
-    codes = best_codes(vectors.astype(np.float32), codebooks.astype(np.float32), beam=25)
-    every = codebooks[0][:, None] + codebooks[1][None]  # node 1, node 2, dim
-    distances = ((vectors[:, None] - every.reshape(25, 4)) ** 2).sum(axis=2)
-    found = np.take_along_axis(distances, codes, axis=1)
-    assert found == pytest.approx(np.sort(distances, axis=1), abs=1e-4)
-
-
-def test_a_fit_comes_nearer_with_every_layer():
-    vectors = clustered(dim=8).astype(np.float32)
-    codebooks = fit_codebooks(vectors, 8, 3, 10, np.random.default_rng(0))
-    residual = vectors
-    spread = [float((residual**2).sum())]
-    for centroids in codebooks:
-        residual = residual - centroids[nearest(residual, centroids)]
-        spread.append(float((residual**2).sum()))
-    assert spread == sorted(spread, reverse=True)
-    assert spread[-1] < 0.05 * spread[0]
-
-
-def test_nearest_takes_the_nearest_centroid():
-    centroids = np.array([[0, 0], [10, 0], [0, 10]], np.float32)
-    assert nearest(np.array([[1, 1], [9, 2], [1, 7]], np.float32), centroids).tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize("num_items", [3, 400])
 def test_equal_vectors_are_spread_over_paths(num_items):
     paths = residual_kmeans_paths(np.ones((num_items, 4)), 2, num_nodes=8, depth=3, max_size=10)
@@ -94,7 +63,7 @@ def test_equal_vectors_are_spread_over_paths(num_items):
     assert paths.max() < 8**3
 
 
-def test_coded_paths_follow_the_seed():
+def test_k_means_paths_follow_the_seed():
     first, again = (residual_kmeans_paths(clustered(), 2, 6, 3, seed=4) for _ in range(2))
     assert (first == again).all()
 
@@ -105,10 +74,10 @@ def test_coded_paths_follow_the_seed():
         ([1.0, 2.0], {}, DataError, r"vectors: has shape \(2,\), must be \(item, dim\)"),
         (np.empty((0, 3)), {}, DataError, r"vectors: has shape \(0, 3\), must be \(item, dim\), neither empty"),
         ([[np.nan]], {}, DataError, "vectors: holds NaN or infinity, must be finite"),
-        ([[1.0]] * 9, {"max_size": 2}, ConfigError, "max_size=2: must be at least 5, twice the mean over all paths"),
+        ([[1.0]] * 9, {"max_size": 2}, ConfigError, "max_size=2: must be at least 5, twice the mean path size"),
         ([[1.0]], {"iterations": 0}, ConfigError, "iterations=0: must be a whole number of at least 1"),
     ],
 )
-def test_vectors_that_cannot_be_coded_are_refused(vectors, options, error, message):
+def test_invalid_vectors_are_refused(vectors, options, error, message):
     with pytest.raises(error, match=message):
         residual_kmeans_paths(vectors, 1, num_nodes=2, depth=2, **options)

@@ -1,3 +1,5 @@
+"""Path codes by hand and round trip."""
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,7 +38,7 @@ def test_decoding_undoes_encoding(num_nodes, depth, data):
         (lambda: check_capacity(1000, 7), r"num_nodes=1000, depth=7: K\^D must stay below 2\^62.*lower num_nodes"),
     ],
 )
-def test_a_structure_that_no_code_can_hold_is_refused(call, message):
+def test_a_structure_whose_paths_do_not_fit_is_refused(call, message):
     with pytest.raises(ConfigError, match=message):
         call()
 
@@ -52,6 +54,6 @@ def test_a_structure_that_no_code_can_hold_is_refused(call, message):
         (lambda: decode_paths(np.array([-1]), 5, 2), "codes: holds -1, must hold no value below 0"),
     ],
 )
-def test_nodes_and_codes_out_of_range_are_refused(call, message):
+def test_invalid_nodes_and_codes_are_refused(call, message):
     with pytest.raises(DataError, match=message):
         call()

@@ -1,3 +1,5 @@
+"""The penalty search on items that crowd on few paths."""
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ PATHS_PER_ITEM = 2
 
 
 def crowded(num_items=500, num_paths=400, candidates=60, seed=0):
-    """Items that agree on which paths are good: without a penalty, few paths hold nearly everything."""
+    """Items that agree on the best paths: without a penalty, few paths hold nearly everything."""
     random = np.random.default_rng(seed)
     liking = np.linspace(12, 0, num_paths) + random.gumbel(size=(num_items, num_paths))
     codes = np.argsort(-liking, axis=1)[:, :candidates]
@@ -20,14 +22,14 @@ def crowded(num_items=500, num_paths=400, candidates=60, seed=0):
 
 
 def mean_size(paths):
-    """Of the path of an average item."""
+    """The size of the path of an average item."""
     sizes = np.unique(paths, return_counts=True)[1]
     return np.sum(sizes**2) / np.sum(sizes)
 
 
 @pytest.mark.parametrize("path_size", [4.4, 5.5, 6.6])
 @pytest.mark.parametrize("degree", [2, 4])
-def test_the_wanted_path_size_is_met(path_size, degree):
+def test_the_wanted_path_size_is_reached(path_size, degree):
     problem = crowded()
     found = penalty_for_path_size(*problem, path_size=path_size, penalty_degree=degree, tolerance=0.03)
     assert found.reached
@@ -37,7 +39,7 @@ def test_the_wanted_path_size_is_met(path_size, degree):
     assert (found.paths == again).all()
 
 
-def test_a_search_that_starts_at_its_result_ends_at_once():
+def test_a_search_that_starts_at_its_result_takes_one_trial():
     found = penalty_for_path_size(*crowded(), path_size=5.0)
     again = penalty_for_path_size(*crowded(), path_size=5.0, start=found.penalty)
     assert again.penalty == found.penalty
@@ -45,7 +47,7 @@ def test_a_search_that_starts_at_its_result_ends_at_once():
 
 
 @pytest.mark.parametrize("start", [1e-12, 1.0, 1e9])
-def test_a_search_finds_back_from_a_bad_start(start):
+def test_a_search_recovers_from_a_bad_start(start):
     found = penalty_for_path_size(*crowded(), path_size=5.0, start=start, tolerance=0.03)
     assert found.reached
 
@@ -57,7 +59,7 @@ def test_paths_that_are_small_without_a_penalty_get_none():
     assert found.path_size == mean_size(assign_paths(*crowded(), penalty=0.0))
 
 
-def test_where_candidates_are_too_few_the_nearest_comes_back_at_a_moderate_penalty():
+def test_too_few_candidate_paths_give_the_nearest_size_at_a_moderate_penalty():
     problem = crowded()
     floor = mean_size(assign_paths(*problem, penalty=1e9))
     assert floor > 2.0
@@ -90,7 +92,7 @@ def test_settings_out_of_range_are_refused(options, message):
         penalty_for_path_size(*crowded(num_items=5), **options)
 
 
-def test_a_wrong_table_is_refused():
+def test_an_invalid_table_is_refused():
     codes, scores, counts, current = crowded(num_items=5)
     with pytest.raises(DataError, match="scores: row 0 breaks the rule"):
         penalty_for_path_size(codes, scores[:, ::-1], counts, current, path_size=4)

@@ -1,3 +1,5 @@
+"""The three cases of the score update by hand, and the table against dictionaries."""
+
 import numba
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from pathdex.errors import ConfigError, DataError
 from pathdex.index.scores import ScoreTable, update_scores
 
-# Scores that float32 holds exactly, so that the numbers below are what a person gets with a pencil.
+# float32 holds these scores exactly, so the numbers below can be checked by hand.
 CODES, SCORES = [5, 7, 9], [4.0, 2.0, 1.0]
 
 
@@ -42,11 +44,11 @@ def test_the_smallest_score_counts_as_zero_until_the_list_is_full():
     assert update([8], [3.0], codes=[5, 7, -1], scores=[4.0, 2.0, 0.0]) == {5: 2.0, 7: 1.0, 8: 3.0}
 
 
-def test_padding_is_no_path():
+def test_padding_is_ignored():
     assert update([-1, 7, -1], [9.0, 3.0, 9.0]) == {7: 4.0, 5: 2.0, 9: 0.5}
 
 
-def test_update_scores_leaves_its_input_alone():
+def test_update_scores_does_not_change_its_input():
     codes, scores = np.array(CODES), np.array(SCORES, np.float32)
     update_scores(codes, scores, [8], [3.0], 0.5)
     assert codes.tolist() == CODES
@@ -126,7 +128,7 @@ def test_the_compiled_table_agrees_with_the_paper_on_any_number_of_threads(strea
         ([0], [[1, 1]], [[1.0, 1.0]], "codes: row 0 holds a path twice, must be distinct"),
     ],
 )
-def test_instances_that_cannot_be_applied_are_refused_and_change_nothing(items, codes, scores, message):
+def test_invalid_instances_are_refused_and_change_nothing(items, codes, scores, message):
     table = ScoreTable.empty(2, 3)
     with pytest.raises(DataError, match=message):
         table.update(items, codes, scores, decay=0.9)

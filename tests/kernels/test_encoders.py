@@ -1,4 +1,4 @@
-"""Compiled encoders against those of the model, on random weights."""
+"""Compiled encoders against those of the model, with random weights."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def packed(network: Network, encoder: str) -> Encoder:
     )
 
 
-def test_every_encoder_of_the_model_is_compiled() -> None:
+def test_every_encoder_of_the_model_has_a_compiled_version() -> None:
     assert ENCODERS.keys() == MODEL_ENCODERS.keys()
 
 
@@ -43,7 +43,7 @@ def test_every_encoder_of_the_model_is_compiled() -> None:
     codes=st.lists(st.integers(0, ITEMS - 1), max_size=LENGTH - 1),
     cut=st.integers(0, LENGTH),
 )
-def test_a_history_gives_the_models_vector_in_one_piece_or_two(
+def test_a_history_in_one_or_two_parts_gives_the_vector_of_the_model(
     encoder: str, dim: int, seed: int, codes: list[int], cut: int
 ) -> None:
     network = random_network(encoder, dim, seed)
@@ -56,3 +56,9 @@ def test_a_history_gives_the_models_vector_in_one_piece_or_two(
         if end > begin:
             compiled.advance(state, begin, inputs[begin:end])
     np.testing.assert_allclose(compiled.read(state, len(inputs)), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_input_vectors_are_rows_of_the_table_or_the_start() -> None:
+    table, start = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([-1, -2], np.float32)
+    inputs = input_vectors(table, start, np.array([-1, 2, 0]))
+    assert inputs.tolist() == [[-1, -2], [6, 7], [0, 1]]

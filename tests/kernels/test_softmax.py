@@ -1,3 +1,5 @@
+"""Softmax and log-sum-exp of padded rows against numpy."""
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ def call_log_sum_exp(values: np.ndarray, row: int) -> np.float32:
 
 
 def padded(values: list[float]) -> np.ndarray:
-    """The values in the second of two rows."""
+    """Two padded rows; the values are in the second."""
     table = np.full((2, -(-len(values) // LANES) * LANES), PADDING, np.float32)
     table[1, : len(values)] = values
     return table
@@ -28,7 +30,7 @@ def padded(values: list[float]) -> np.ndarray:
 
 @settings(max_examples=50, deadline=None)
 @given(rows)
-def test_softmax_is_that_of_numpy_and_padding_has_no_share(values: list[float]) -> None:
+def test_softmax_equals_numpy_and_padding_has_no_share(values: list[float]) -> None:
     table = padded(values)
     before = table[0].copy()
     call_softmax(table, 1)
@@ -40,7 +42,7 @@ def test_softmax_is_that_of_numpy_and_padding_has_no_share(values: list[float]) 
 
 @settings(max_examples=50, deadline=None)
 @given(rows)
-def test_log_sum_exp_is_that_of_numpy(values: list[float]) -> None:
+def test_log_sum_exp_equals_numpy(values: list[float]) -> None:
     table = padded(values)
     before = table.copy()
     np.testing.assert_allclose(

@@ -225,8 +225,8 @@ def test_why_not_reports_the_layer_and_the_smallest_beam() -> None:
         own = set(model.model_state.paths[item - 100].tolist())
         if why.reason == "beam":
             assert why.smallest_beam is not None
-            assert own & set(model.retriever.beam(user, why.smallest_beam)[0].tolist())
-            assert not own & set(model.retriever.beam(user, why.smallest_beam - 1)[0].tolist())
+            assert own & set(model.retriever.search_paths(user, why.smallest_beam)[0].tolist())
+            assert not own & set(model.retriever.search_paths(user, why.smallest_beam - 1)[0].tolist())
             lost = [path.lost_at for path in why.explanation.paths]
             assert why.layer == max(layer for layer in lost if layer is not None)
             assert f"lost at layer {why.layer} by a beam of 3; a beam of {why.smallest_beam} finds it" in str(why)
@@ -259,7 +259,9 @@ def test_path_is_lost_where_its_prefix_leaves_the_beam() -> None:
     for path in model.explain([101], 120, beam=2).paths:
         code = (path.nodes[0] * 6 + path.nodes[1]) * 6 + path.nodes[2]
         prefixes = [code // 36, code // 6, code]
-        kept = [prefix in model.retriever.beam(user, 2, depth)[0] for depth, prefix in enumerate(prefixes, start=1)]
+        kept = [
+            prefix in model.retriever.search_paths(user, 2, depth)[0] for depth, prefix in enumerate(prefixes, start=1)
+        ]
         assert path.lost_at == (kept.index(False) + 1 if False in kept else None)
 
 

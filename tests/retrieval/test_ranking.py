@@ -9,13 +9,15 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
-from pathdex.retrieval.filters import Filters
+from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import (
     Ranking,
     TopN,
     fill_in_order,
+    incomplete_rows,
     join_rankings,
     no_ranking,
+    replace_rows,
     row_blocks,
     top_n,
     top_n_of,
@@ -53,13 +55,13 @@ def answers(ranking: Ranking) -> list[list[tuple[int, float]]]:
 
 
 @settings(deadline=None)
-@given(scores=dense_scores, n=st.integers(1, ITEMS + 3), filters=filter_sets(), width=st.integers(1, ITEMS))
-def test_dense_blocks_of_any_width_equal_sorting(
-    scores: NDArray[np.float32], n: int, filters: Filters, width: int
+@given(scores=dense_scores, n=st.integers(1, ITEMS + 3), filters=filter_sets(), block=st.integers(1, ITEMS))
+def test_dense_blocks_of_any_size_equal_sorting(
+    scores: NDArray[np.float32], n: int, filters: Filters, block: int
 ) -> None:
     best = TopN(QUERIES, ITEMS, n, filters)
-    for first in range(0, ITEMS, width):
-        best.add(np.ascontiguousarray(scores[:, first : first + width]), first)
+    for first in range(0, ITEMS, block):
+        best.add(np.ascontiguousarray(scores[:, first : first + block]), first)
     ranking = best.ranking()
     masks = [filters.eligible(query, ITEMS) for query in range(QUERIES)]
     assert ranking.items.shape == ranking.scores.shape == (QUERIES, n)
@@ -96,7 +98,7 @@ def test_candidates_in_any_order_equal_sorting(
     order=st.permutations(range(ITEMS)),
     found=st.integers(0, 4),
 )
-def test_filling_completes_an_answer_to_all_that_is_eligible(
+def test_filling_completes_an_answer_with_all_eligible_items(
     scores: NDArray[np.float32], n: int, filters: Filters, order: list[int], found: int
 ) -> None:
     start = top_n(np.nan_to_num(scores, neginf=-2.0), min(n, found) or 1, filters)
@@ -114,13 +116,13 @@ def test_filling_completes_an_answer_to_all_that_is_eligible(
     assert padded.candidates.tolist() == [0] * QUERIES
 
 
-def test_not_a_number_ranks_last() -> None:
+def test_nan_ranks_last() -> None:
     ranking = top_n(np.array([[np.nan, 1.0, np.nan, 2.0]], np.float32), 3)
     assert ranking.items.tolist() == [[3, 1, 0]]
     assert ranking.scores.tolist() == [[2.0, 1.0, -np.inf]]
 
 
-def test_ranking_twice_gives_the_same_and_goes_on() -> None:
+def test_a_ranking_can_be_read_and_continued() -> None:
     best = TopN(1, 4, 2)
     best.add(np.array([[1.0, 3.0]], np.float32))
     assert best.ranking().items.tolist() == best.ranking().items.tolist() == [[1, 0]]
@@ -133,11 +135,11 @@ def test_no_queries() -> None:
     assert [rows.tolist() for rows in row_blocks(0, 4)] == [[]]
 
 
-def test_rows_are_cut_in_runs_that_cover_all() -> None:
+def test_blocks_cover_all_rows() -> None:
     assert [rows.tolist() for rows in row_blocks(5, 2)] == [[0, 1], [2, 3], [4]]
 
 
-def test_batches_of_filters_and_answers_join_to_the_whole() -> None:
+def test_joined_batches_equal_the_whole() -> None:
     random = np.random.default_rng(0)
     scores = random.normal(size=(5, 7)).astype(np.float32)
     filters = Filters(
@@ -148,3 +150,30 @@ def test_batches_of_filters_and_answers_join_to_the_whole() -> None:
     np.testing.assert_array_equal(joined.items, whole.items)
     np.testing.assert_array_equal(joined.scores, whole.scores)
     np.testing.assert_array_equal(joined.candidates, whole.candidates)
+
+
+RANKING = Ranking(
+    np.array([[3, 1], [2, -1], [0, -1], [-1, -1]]),
+    np.array([[2.0, 1.0], [5.0, -np.inf], [4.0, -np.inf], [-np.inf, -np.inf]], np.float32),
+    np.array([4, 1, 1, 0]),
+)
+
+
+def test_a_row_is_incomplete_if_more_items_are_eligible() -> None:
+    assert incomplete_rows(RANKING, NO_FILTERS, 4).tolist() == [1, 2, 3]
+    filters = Filters(exclude=Ragged.from_rows([[], [0, 1, 3], [1], [0, 1, 2, 3]]))
+    assert incomplete_rows(RANKING, filters, 4).tolist() == [2]
+
+
+def test_no_row_can_hold_more_than_the_catalogue() -> None:
+    full = Ranking(np.array([[0, -1]]), np.array([[1.0, -np.inf]], np.float32), np.array([1]))
+    assert incomplete_rows(full, NO_FILTERS, 1).tolist() == []
+
+
+def test_rows_are_replaced() -> None:
+    better = Ranking(np.array([[2, 0]]), np.array([[5.0, 3.0]], np.float32), np.array([4]))
+    replaced = replace_rows(RANKING, np.array([1]), better)
+    assert replaced.items.tolist() == [[3, 1], [2, 0], [0, -1], [-1, -1]]
+    assert replaced.scores[1].tolist() == [5.0, 3.0]
+    assert replaced.candidates.tolist() == [4, 4, 1, 0]
+    assert RANKING.items[1].tolist() == [2, -1]

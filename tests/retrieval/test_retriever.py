@@ -1,4 +1,4 @@
-"""The compiled query against torch, and filters against filter-after-exhaustive, on random models."""
+"""The compiled query against torch and against filtering after an exhaustive search, on random models."""
 
 from typing import Any
 
@@ -121,15 +121,15 @@ def test_a_beam_of_all_paths_is_filter_after_exhaustive(
     spare=st.none() | st.integers(0, 10),
     near=st.sampled_from([0, 6]),
 )
-def test_any_beam_and_filter_give_exactly_the_items_asked_for(
+def test_any_beam_and_filter_give_exactly_n_eligible_items(
     listed: int, rows: list[list[int]], filters: Filters, n: int, beam: int, spare: int | None, near: int
 ) -> None:
     model = random_model(ITEMS, neighbours=near)
-    width = {"beam": beam} if spare is None else {"candidates": n + spare}
+    limits = {"beam": beam} if spare is None else {"candidates": n + spare}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LISTED_ITEMS", listed)
-        ranking = model.rank(Ragged.from_rows(rows), n, filters, **width)
-        alone = model.rank(Ragged.from_rows(rows[:1]), n, filters.take(np.array([0])), **width)
+        ranking = model.rank(Ragged.from_rows(rows), n, filters, **limits)
+        alone = model.rank(Ragged.from_rows(rows[:1]), n, filters.take(np.array([0])), **limits)
     assert alone.items[0].tolist() == ranking.items[0].tolist()
     for query in range(QUERIES):
         eligible = filters.eligible(query, ITEMS)
@@ -142,7 +142,7 @@ def test_any_beam_and_filter_give_exactly_the_items_asked_for(
 
 @settings(max_examples=40, deadline=None)
 @given(rows=histories, seed=st.integers(0, 20), beam=st.integers(1, EVERY_PATH))
-def test_a_narrow_beam_finds_the_items_of_the_models_beam(rows: list[list[int]], seed: int, beam: int) -> None:
+def test_a_narrow_beam_finds_the_items_of_the_model_beam(rows: list[list[int]], seed: int, beam: int) -> None:
     model = random_model(ITEMS, seed)
     users = model.network.user_vectors(Ragged.from_rows(rows))
     np.testing.assert_allclose(model.user_vectors(Ragged.from_rows(rows)), users.numpy(), rtol=1e-4, atol=1e-5)
@@ -153,28 +153,30 @@ def test_a_narrow_beam_finds_the_items_of_the_models_beam(rows: list[list[int]],
         items, index = model.postings.gather(
             encode_paths(paths[kept], model.num_nodes), totals[kept], model.model_state.log_shares
         )
-        found = model.retriever.candidates(model.retriever.read(np.array(row)), NO_FILTERS, 0, beam=beam, least=0)
+        found = model.retriever.find_candidates(
+            model.retriever.encoder.encode(np.array(row)), NO_FILTERS, 0, beam=beam, min_candidates=0
+        )
         order, expected = np.argsort(found.items), np.argsort(items)
         assert found.items[order].tolist() == items[expected].tolist()
         np.testing.assert_allclose(found.log_probability[order], index[expected], rtol=1e-3, atol=1e-3)
 
 
-def test_a_budget_keeps_the_most_probable_items() -> None:
+def test_a_limit_on_candidates_keeps_the_most_probable_items() -> None:
     model = random_model(ITEMS)
     state = model.state([101, 104])
-    whole = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH)
-    kept = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, candidates=7)
-    order = sorted(range(ITEMS), key=lambda place: (-whole.log_probability[place], whole.items[place]))
+    whole = model.retriever.find_candidates(state, NO_FILTERS, 0, beam=EVERY_PATH)
+    kept = model.retriever.find_candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, candidates=7)
+    order = sorted(range(ITEMS), key=lambda position: (-whole.log_probability[position], whole.items[position]))
     assert sorted(kept.items.tolist()) == sorted(whole.items[order[:7]].tolist())
 
 
-def test_a_fifth_of_a_budget_goes_to_the_most_similar_items() -> None:
+def test_a_fifth_of_the_candidates_are_the_most_similar_items() -> None:
     model = random_model(ITEMS, neighbours=8)
     assert model.model_state.neighbours is not None
     state = model.state([101, 104])
-    whole = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH)
-    kept = model.retriever.candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, candidates=10)
-    order = sorted(range(ITEMS), key=lambda place: (-whole.log_probability[place], whole.items[place]))
+    whole = model.retriever.find_candidates(state, NO_FILTERS, 0, beam=EVERY_PATH)
+    kept = model.retriever.find_candidates(state, NO_FILTERS, 0, beam=EVERY_PATH, candidates=10)
+    order = sorted(range(ITEMS), key=lambda position: (-whole.log_probability[position], whole.items[position]))
     by_paths = whole.items[order[:8]].tolist()
     sums = similarities(model.model_state.neighbours, Ragged.from_rows([[1, 4]]), model)[0]
     others = sorted(set(range(ITEMS)) - set(by_paths), key=lambda item: (-sums[item], item))
@@ -183,11 +185,11 @@ def test_a_fifth_of_a_budget_goes_to_the_most_similar_items() -> None:
     np.testing.assert_allclose(kept.similarity, sums[kept.items], rtol=1e-5)
 
 
-def test_an_item_that_the_beam_has_not_found_joins_with_the_lowest_probability() -> None:
+def test_an_item_that_the_beam_did_not_find_joins_with_the_lowest_probability() -> None:
     near, beam = random_model(ITEMS, neighbours=8), 4
     state = near.state([101, 104])
-    by_paths = near.without_neighbours().retriever.candidates(state, NO_FILTERS, 0, beam=beam)
-    found = near.retriever.candidates(state, NO_FILTERS, 0, beam=beam)
+    by_paths = near.without_neighbours().retriever.find_candidates(state, NO_FILTERS, 0, beam=beam)
+    found = near.retriever.find_candidates(state, NO_FILTERS, 0, beam=beam)
     joined = ~np.isin(found.items, by_paths.items)
     assert joined.sum() == len(by_paths.items) // 5 > 0
     assert (found.log_probability[joined] == by_paths.log_probability.min()).all()
@@ -195,43 +197,12 @@ def test_an_item_that_the_beam_has_not_found_joins_with_the_lowest_probability()
     assert {item: known[item] for item in found.items[~joined].tolist()} == known
 
 
-def test_without_similar_items_the_whole_budget_is_left_to_the_paths() -> None:
+def test_without_similar_items_all_candidates_come_from_paths() -> None:
     near, alone = random_model(ITEMS, neighbours=8), random_model(ITEMS)
-    width = {"beam": EVERY_PATH, "candidates": 10}
-    with_neighbours = near.retriever.candidates(near.state(), NO_FILTERS, 0, **width)
-    without = alone.retriever.candidates(alone.state(), NO_FILTERS, 0, **width)
+    limits = {"beam": EVERY_PATH, "candidates": 10}
+    with_neighbours = near.retriever.find_candidates(near.state(), NO_FILTERS, 0, **limits)
+    without = alone.retriever.find_candidates(alone.state(), NO_FILTERS, 0, **limits)
     assert sorted(with_neighbours.items.tolist()) == sorted(without.items.tolist())
-
-
-def test_equal_probabilities_in_a_budget_go_by_item() -> None:
-    items, kept = module.most_probable(np.array([5, 3, 9, 1]), np.array([-1, -2, -2, -2], np.float32), 3)
-    assert sorted(items.tolist()) == [1, 3, 5]
-    assert sorted(kept.tolist()) == [-2.0, -2.0, -1.0]
-
-
-@pytest.mark.parametrize("encoder", ["gru", "pooled", "attention"])
-def test_a_state_goes_on_as_if_the_whole_history_were_read(encoder: str) -> None:
-    model = random_model(ITEMS, encoder=encoder)
-    state = model.state()
-    for length in range(1, 9):  # Past the five items that the encoder reads.
-        before = state.vector.copy()
-        state_after = model.advance(state, 100 + 3 * length)
-        np.testing.assert_array_equal(state.vector, before)
-        state = state_after
-        history = [100 + 3 * place for place in range(1, length + 1)]
-        np.testing.assert_allclose(state.vector, model.state(history).vector, rtol=1e-4, atol=1e-5)
-        answer, whole = model.recommend_next(state, 5, deny=[129]), model.recommend(history, 5, deny=[129])
-        assert [item for item, _ in answer] == [item for item, _ in whole]
-
-
-def test_an_encoder_without_a_compiled_twin_is_run_by_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = random_model(ITEMS).recommend([[101, 104], []], 5)
-    monkeypatch.delitem(module.ENCODERS, "gru")
-    model = random_model(ITEMS)
-    found = model.recommend([[101, 104], []], 5)
-    assert [[item for item, _ in one] for one in found] == [[item for item, _ in one] for one in compiled]
-    state = model.advance(model.advance(model.state(), 101), 104)
-    np.testing.assert_allclose(state.vector, model.state([101, 104]).vector, rtol=1e-5)
 
 
 def test_threads_give_the_same_answers() -> None:
@@ -243,3 +214,22 @@ def test_threads_give_the_same_answers() -> None:
     together = model.rank(rows, 5)
     np.testing.assert_array_equal(alone.items, together.items)
     np.testing.assert_array_equal(alone.scores, together.scores)
+
+
+@pytest.mark.parametrize("beam", [1, 5, EVERY_PATH])
+def test_paths_come_best_first_with_their_probability(beam: int) -> None:
+    model = random_model(ITEMS)
+    user = model.state([101]).vector
+    codes, log_p = model.retriever.search_paths(user, beam)
+    assert len(codes) == min(beam, len(model.postings))
+    assert (np.diff(log_p) <= 0).all()
+    layers = model.retriever.path_log_probabilities(user, codes)
+    np.testing.assert_allclose(layers.sum(axis=1), log_p, rtol=1e-4, atol=1e-4)
+
+
+def test_an_item_on_all_of_its_paths_has_the_probability_that_a_full_beam_gives() -> None:
+    model = random_model(ITEMS)
+    state = model.state([101])
+    found = model.retriever.find_candidates(state, NO_FILTERS, 0, beam=EVERY_PATH)
+    exact = model.retriever.item_log_probabilities(state.vector, found.items)
+    np.testing.assert_allclose(found.log_probability, exact, rtol=1e-3, atol=1e-3)

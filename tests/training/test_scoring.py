@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pathdex.index.item_scores import score_item_paths
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.scores import ScoreTable
-from pathdex.kernels.structure_layers import LayerWeights
+from pathdex.kernels.structure import StructureWeights
 from pathdex.model.structure import MLPStructure, path_log_probabilities
 from pathdex.training.scoring import ItemSamples, collect_item_scores, score_items, score_paths, stream_scores
 
@@ -45,7 +45,7 @@ def test_compiled_scores_agree_with_torch(nodes: int, depth: int, samples: int, 
     with torch.no_grad():
         sums = structure.begin(users).numpy()
     own = np.random.default_rng(seed).integers(nodes, size=(3, 2, depth))
-    weights = LayerWeights.pack(*structure.layer_arrays())
+    weights = StructureWeights.from_layers(*structure.layer_arrays())
     codes, scores, of_own = score_item_paths(sums, weights, beam, 6, own, negligible=0.0)
     number = expected.shape[1]
     np.testing.assert_allclose(scores[:, :number], expected.numpy(), rtol=2e-4)

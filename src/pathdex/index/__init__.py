@@ -1,1 +1,1 @@
-"""Probabilities to item paths: numpy and numba only; nothing here knows torch."""
+"""Probabilities to item paths, with numpy and numba only: nothing here imports torch."""

@@ -1,4 +1,4 @@
-"""The M-step: every item moves to the J paths that gain most (Algorithm 2)."""
+"""The M-step: every item moves to the J paths with the largest gain (Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -7,22 +7,15 @@ from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
 from pathdex.errors import DataError
-from pathdex.index.checks import (
-    Codes,
-    Scores,
-    check_number,
-    check_whole,
-    path_array,
-    score_array,
-    whole_array,
-)
-from pathdex.index.path_ids import Numbers, number_paths
+from pathdex.index.checks import check_int, check_number, int_array, path_array, score_array
+from pathdex.index.path_ids import assign_path_ids
 from pathdex.kernels.hashing import EMPTY, rows_with_repeats
+from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
 _TAKEN = 2**31 - 1
-"""Larger than any path: marks a candidate that the item has chosen already."""
-_WORTH_THREADS = 256
-"""Items in a block from which on starting threads costs less than they save."""
+"""Larger than any |c|: marks a candidate path that the item has already chosen."""
+_MIN_PARALLEL = 256
+"""Items per block from which threads save more than they cost to start."""
 
 
 def assign_paths(
@@ -36,30 +29,30 @@ def assign_paths(
     iterations: int = 4,
     seed: int = 0,
     block_size: int | None = None,
-) -> Codes:
+) -> Ints:
     """New paths (item, path) that maximise sum_v N_v log(sum_j s[v, pi_j(v)]) - penalty * sum_c f(|c|).
 
-    Implements Algorithm 2 with f(n) = n^degree / degree. `codes` and `scores` are a `ScoreTable`'s; `counts` holds
-    N_v. Items without scores keep `current_paths` and count in |c|. An item with fewer than J scored paths takes them
-    all and keeps as many of its present paths as it still needs. The result depends on `seed` and `block_size` alone,
-    never on the number of threads.
+    Implements Algorithm 2 with f(n) = n^degree / degree. `codes` and `scores` are those of a `ScoreTable`; `counts`
+    holds N_v. Items without scores keep `current_paths` and count in |c|. An item with fewer than J scored paths takes
+    all of them and fills up with its current paths. The result depends on `seed` and `block_size`, never on the number
+    of threads.
 
     Differs from the paper: items go in random order, in blocks. The items of a block choose in parallel, each against
-    the sizes |c| at the start of the block; then all of them move. With `block_size=1` items go one by one, as in the
-    paper. The default depends on the number of items only and is at most 1/1024 of them, so that hardly two items of a
-    block meet on a path.
+    the sizes |c| at the start of the block; then all of them move. With `block_size=1` items move one by one, as in the
+    paper. The default depends on the number of items only and is at most 1/1024 of it, so items of a block rarely
+    choose the same path.
 
     Differs from the paper: all J paths of the last iteration are taken off |c| before an item chooses its first path,
-    not one at each step. Otherwise an item's own second path would count against its staying there like another item.
+    not one at each step. Otherwise an item's own second path would count against it like another item.
 
     Differs from the paper: the gain of the first path is N_v log s - penalty (f(|c|+1) - f(|c|)).
     """
     penalty = check_number("penalty", penalty, low=0.0)
     degree = check_number("penalty_degree", penalty_degree, low=2.0)
-    check_whole("iterations", iterations)
+    check_int("iterations", iterations)
     if block_size is not None:
-        check_whole("block_size", block_size)
-    return Problem(codes, scores, counts, current_paths, seed).solve(penalty, degree, iterations, block_size)
+        check_int("block_size", block_size)
+    return AssignmentProblem(codes, scores, counts, current_paths, seed).solve(penalty, degree, iterations, block_size)
 
 
 def assignment_objective(
@@ -71,9 +64,9 @@ def assignment_objective(
     penalty: float,
     penalty_degree: float = 4,
 ) -> float:
-    """The surrogate of the M-step, sum_v N_v log(sum_j s[v, pi_j(v)]) - penalty * sum_c |c|^degree / degree.
+    """The surrogate objective sum_v N_v log(sum_j s[v, pi_j(v)]) - penalty * sum_c |c|^degree / degree.
 
-    The first sum runs over the items that have scores. It is -inf where such an item is on none of its scored paths.
+    The first sum runs over the items that have scores; it is -inf if one of them is on none of its scored paths.
     """
     penalty = check_number("penalty", penalty, low=0.0)
     degree = check_number("penalty_degree", penalty_degree, low=2.0)
@@ -86,36 +79,35 @@ def assignment_objective(
 
 
 def default_block_size(num_items: int) -> int:
-    """How many items choose at once; a property of the problem and not of the machine."""
+    """How many items choose at once. Depends on the data only, never on the machine."""
     return max(1, min(8192, num_items // 1024))
 
 
-class Problem:
-    """The checked input of an M-step, to be solved for one penalty or several.
+class AssignmentProblem:
+    """The checked input of an M-step, which can be solved for several penalties.
 
-    Paths are numbered, so that |c| is an array over the paths that occur, never over K^D. Rows are laid out in the
-    random order in which items are visited, since a jump in memory costs more than a visit; items without scores come
-    last.
+    Paths have small ids, so that |c| is an array over the paths that occur, never over K^D. Rows are stored in the
+    random order in which items are visited, since a cache miss costs more than a visit; items without scores come last.
     """
 
     def __init__(
         self, codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, current_paths: ArrayLike, seed: int = 0
     ) -> None:
-        random = np.random.default_rng(check_whole("seed", seed, low=0))
+        random = np.random.default_rng(check_int("seed", seed, low=0))
         codes, scores, counts, current = _check_table(codes, scores, counts, current_paths)
         scored = _scored_rows(scores)
         self.order = np.concatenate([random.permutation(np.flatnonzero(scored)), np.flatnonzero(~scored)])
         self.num_scored = int(scored.sum())
         self.counts = counts[self.order]
-        self.numbered = number_paths(codes, scores, current, self.order, self.num_scored)
+        self.table = assign_path_ids(codes, scores, current, self.order, self.num_scored)
 
-    def solve(self, penalty: float, degree: float, iterations: int, block_size: int | None = None) -> Codes:
-        """Algorithm 2."""
-        codes, candidates, scores, current = self.numbered
+    def solve(self, penalty: float, degree: float, iterations: int, block_size: int | None = None) -> Ints:
+        """Paths (item, path) by Algorithm 2."""
+        codes, candidate_paths, scores, current = self.table
         paths = current.copy()
         sizes = np.bincount(paths[self.num_scored :].ravel(), minlength=len(codes)).astype(np.int32)
         _coordinate_descent(
-            candidates,
+            candidate_paths,
             scores,
             self.counts,
             current,
@@ -133,33 +125,33 @@ class Problem:
 
 @njit(cache=True, nogil=True)
 def _coordinate_descent(
-    candidates: Numbers,
-    scores: Scores,
-    counts: Scores,
-    current: Numbers,
-    paths: Numbers,
-    sizes: Numbers,
+    candidate_paths: Int32s,
+    scores: Floats,
+    counts: Floats,
+    current: Int32s,
+    paths: Int32s,
+    sizes: Int32s,
     alpha: float,
     degree: float,
     iterations: int,
     block_size: int,
 ) -> None:
-    """Algorithm 2 over path numbers: `paths` is pi and `sizes` is |c|, both updated in place."""
-    seen = np.empty((block_size, candidates.shape[1]), np.int32)
+    """Algorithm 2 over path ids: `paths` is pi and `sizes` is |c|, both updated in place."""
+    seen = np.empty((block_size, candidate_paths.shape[1]), np.int32)
     chosen = np.empty((block_size, paths.shape[1]), np.int32)
     for t in range(iterations):
-        for start in range(0, len(candidates), block_size):
-            end = min(start + block_size, len(candidates))
-            if end - start < _WORTH_THREADS:
+        for start in range(0, len(candidate_paths), block_size):
+            end = min(start + block_size, len(candidate_paths))
+            if end - start < _MIN_PARALLEL:
                 for v in range(start, end):
                     own, new = seen[v - start], chosen[v - start]
-                    _sizes_without(candidates[v], paths[v], t > 0, sizes, own)
-                    _choose(candidates[v], scores[v], counts[v], current[v], own, alpha, degree, new)
+                    _sizes_without(candidate_paths[v], paths[v], t > 0, sizes, own)
+                    _choose(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
             else:
                 _choose_in_parallel(
                     start,
                     end,
-                    candidates,
+                    candidate_paths,
                     scores,
                     counts,
                     current,
@@ -183,56 +175,56 @@ def _coordinate_descent(
 def _choose_in_parallel(
     start: int,
     end: int,
-    candidates: Numbers,
-    scores: Scores,
-    counts: Scores,
-    current: Numbers,
-    paths: Numbers,
+    candidate_paths: Int32s,
+    scores: Floats,
+    counts: Floats,
+    current: Int32s,
+    paths: Int32s,
     placed: bool,
-    sizes: Numbers,
+    sizes: Int32s,
     alpha: float,
     degree: float,
-    seen: Numbers,
-    chosen: Numbers,
+    seen: Int32s,
+    chosen: Int32s,
 ) -> None:
     for v in prange(start, end):
         own, new = seen[v - start], chosen[v - start]
-        _sizes_without(candidates[v], paths[v], placed, sizes, own)
-        _choose(candidates[v], scores[v], counts[v], current[v], own, alpha, degree, new)
+        _sizes_without(candidate_paths[v], paths[v], placed, sizes, own)
+        _choose(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
 
 
 @njit(cache=True, nogil=True)
-def _sizes_without(candidates: Numbers, last: Numbers, placed: bool, sizes: Numbers, seen: Numbers) -> None:
-    """|c| of an item's candidates, less its own assignment from the last iteration."""
-    for c in range(len(candidates)):
-        seen[c] = sizes[candidates[c]]
+def _sizes_without(candidate_paths: Int32s, last: Int32s, placed: bool, sizes: Int32s, seen: Int32s) -> None:
+    """|c| of an item's candidate paths, without its own assignment of the last iteration."""
+    for c in range(len(candidate_paths)):
+        seen[c] = sizes[candidate_paths[c]]
     if placed:
         for own in last:
-            for c in range(len(candidates)):
-                seen[c] -= np.int32(candidates[c] == own)
+            for c in range(len(candidate_paths)):
+                seen[c] -= np.int32(candidate_paths[c] == own)
 
 
 @njit(cache=True, nogil=True)
 def _choose(
-    candidates: Numbers,
-    scores: Scores,
+    candidate_paths: Int32s,
+    scores: Floats,
     N_v: float | np.float32,
-    current: Numbers,
-    sizes: Numbers,
+    current: Int32s,
+    sizes: Int32s,
     alpha: float,
     degree: float,
-    chosen: Numbers,
+    chosen: Int32s,
 ) -> None:
-    """The J paths of one item, one after the other, each with the largest incremental gain."""
+    """Choose the J paths of one item one after the other, each with the largest incremental gain."""
     J, found = len(chosen), 0
     partial_sum = 0.0
     while found < J:
         log_sum = np.log(partial_sum) if found > 0 else 0.0
         best, best_gain, smallest = -1, -np.inf, _TAKEN
-        for c in range(len(candidates)):
-            if candidates[c] == EMPTY:
+        for c in range(len(candidate_paths)):
+            if candidate_paths[c] == EMPTY:
                 break
-            # Scores descend, so only a path smaller than all before it can gain more than they do.
+            # Scores descend, so only a path smaller than all before it can have a larger gain.
             if sizes[c] < smallest:
                 smallest = sizes[c]
                 likelihood = N_v * (np.log(partial_sum + scores[c]) - log_sum)
@@ -243,7 +235,7 @@ def _choose(
                     break
         if best < 0:
             break
-        chosen[found] = candidates[best]
+        chosen[found] = candidate_paths[best]
         partial_sum += scores[best]
         sizes[best] = _TAKEN
         found += 1
@@ -269,7 +261,7 @@ def _contains(values: NDArray[np.integer], wanted: int) -> bool:
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _summed_scores(codes: Codes, scores: Scores, paths: Codes) -> NDArray[np.float64]:
+def _summed_scores(codes: Ints, scores: Floats, paths: Ints) -> NDArray[np.float64]:
     """sum_j s[v, pi_j(v)] of every item."""
     sums = np.zeros(len(paths))
     for v in prange(len(paths)):
@@ -281,9 +273,9 @@ def _summed_scores(codes: Codes, scores: Scores, paths: Codes) -> NDArray[np.flo
 
 def _check_table(
     codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, paths: ArrayLike
-) -> tuple[Codes, Scores, Scores, Codes]:
+) -> tuple[Ints, Floats, Floats, Ints]:
     paths = path_array("current_paths", paths)
-    codes = whole_array("codes", codes, len(paths), None, low=EMPTY)
+    codes = int_array("codes", codes, len(paths), None, low=EMPTY)
     scores = score_array("scores", scores, *codes.shape)
     counts = score_array("counts", counts, len(paths))
     _check_rows("codes", rows_with_repeats(codes), "hold a path once; add up its scores")
@@ -292,14 +284,14 @@ def _check_table(
     return codes, scores, counts, paths
 
 
-def _scored_rows(scores: Scores) -> NDArray[np.bool_]:
-    """Which items have a path with a score; rows descend."""
-    scored: NDArray[np.bool_] = scores[:, :1].sum(axis=1) > 0
+def _scored_rows(scores: Floats) -> Mask:
+    """Which items have a scored path; rows descend."""
+    scored: Mask = scores[:, :1].sum(axis=1) > 0
     return scored
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _unsorted_rows(codes: Codes, scores: Scores) -> NDArray[np.bool_]:
+def _unsorted_rows(codes: Ints, scores: Floats) -> Mask:
     unsorted = np.zeros(len(codes), np.bool_)
     for v in prange(len(codes)):
         for s in range(codes.shape[1]):
@@ -308,6 +300,6 @@ def _unsorted_rows(codes: Codes, scores: Scores) -> NDArray[np.bool_]:
     return unsorted
 
 
-def _check_rows(name: str, broken: NDArray[np.bool_], rule: str) -> None:
+def _check_rows(name: str, broken: Mask, rule: str) -> None:
     if broken.any():
         raise DataError(f"{name}: row {broken.argmax()} breaks the rule that a row must {rule}")

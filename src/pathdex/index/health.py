@@ -1,4 +1,4 @@
-"""How healthy an assignment of items to paths is: what a collapsed or scattered index looks like in numbers."""
+"""Figures that show whether an assignment of items to paths is healthy, collapsed or scattered."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pathdex.index.checks import Codes, path_array
+from pathdex.index.checks import path_array
 from pathdex.index.paths import check_codes, decode_paths
+from pathdex.kernels.types import Ints
 
 
 @dataclass(frozen=True)
@@ -27,25 +28,25 @@ class IndexHealth:
     mean_size: float
     """Items per path in use."""
     item_mean_size: float
-    """Items on the path of an average item, sum |c|^2 / sum |c|: what `path_size` asks for."""
+    """Items on the path of an average item, sum |c|^2 / sum |c|: the target of `path_size`."""
     median_size: float
     p99_size: float
     top_size: int
-    """Items on the fullest path."""
+    """Items on the largest path."""
     size_histogram: dict[str, int]
-    """Paths in use by their size, in classes that double: 1, 2-3, 4-7 ..."""
+    """Paths in use by size, in classes that double: 1, 2-3, 4-7 ..."""
     entropy: tuple[float, ...]
-    """Per layer, the entropy of the nodes that the items' paths pass, in nats."""
+    """Per layer, the entropy of the nodes on the items' paths, in nats."""
     entropy_share: tuple[float, ...]
-    """Per layer, the entropy as a share of log K: 1 where all nodes are used evenly, 0 where one takes everything."""
+    """Per layer, the entropy divided by log K: 1 if all nodes are used evenly, 0 if one node takes everything."""
     dead_nodes: tuple[int, ...]
-    """Per layer, the nodes that no path in use passes."""
+    """Per layer, the nodes on no path in use."""
     distinct_paths: float
-    """Distinct paths per item, on average; less than J only where an assignment repeats a path."""
+    """Mean number of distinct paths per item; below J only if an assignment repeats a path."""
     unreachable_items: int
     """Items without any path."""
     overlap: float | None
-    """The share of an item's paths that the previous assignment had as well, on average; None without a previous."""
+    """Mean share of an item's paths that it already had in the previous assignment; None without one."""
 
     def __repr__(self) -> str:
         return (
@@ -54,7 +55,7 @@ class IndexHealth:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Every figure, for JSON."""
+        """All figures, for JSON."""
         return dataclasses.asdict(self)
 
     def summary(self) -> dict[str, float | int | None]:
@@ -70,10 +71,7 @@ class IndexHealth:
 
 
 def health(paths: ArrayLike, num_nodes: int, depth: int, previous: ArrayLike | None = None) -> IndexHealth:
-    """Examine paths (item, path); `previous` is the assignment before, of the same items.
-
-    A code of -1 stands for a path that an item does not have.
-    """
+    """The health of paths (item, path), padded with -1; `previous` is the last assignment of the same items."""
     paths = path_array("paths", paths, low=-1)
     present = paths[paths >= 0]
     used, sizes = np.unique(check_codes("paths", present, num_nodes, depth), return_counts=True)
@@ -103,8 +101,8 @@ def health(paths: ArrayLike, num_nodes: int, depth: int, previous: ArrayLike | N
     )
 
 
-def item_mean_size(sizes: NDArray[np.int64]) -> float:
-    """The size of the path that an item lies on, averaged over items and their paths: sum |c|^2 / sum |c|."""
+def item_mean_size(sizes: Ints) -> float:
+    """The size of an item's path, averaged over items and paths: sum |c|^2 / sum |c|."""
     return float(np.sum(sizes.astype(np.float64) ** 2) / sizes.sum()) if len(sizes) else 0.0
 
 
@@ -113,13 +111,13 @@ def _entropy(counts: NDArray[np.integer]) -> float:
     return float(-np.sum(shares * np.log(shares))) + 0.0
 
 
-def _size_histogram(sizes: NDArray[np.int64]) -> dict[str, int]:
+def _size_histogram(sizes: Ints) -> dict[str, int]:
     classes = np.bincount(np.log2(sizes).astype(np.int64)) if len(sizes) else np.empty(0, np.int64)
     names = (f"{2**k}-{2 ** (k + 1) - 1}" if k else "1" for k in range(len(classes)))
     return {name: int(number) for name, number in zip(names, classes, strict=True)}
 
 
-def _overlap(paths: Codes, previous: Codes) -> float:
+def _overlap(paths: Ints, previous: Ints) -> float:
     stayed = np.zeros(paths.shape, np.bool_)
     for j in range(previous.shape[1]):
         stayed |= paths == previous[:, j : j + 1]

@@ -1,4 +1,4 @@
-"""Items that the same users have: every item's nearest neighbours by cosine similarity."""
+"""The nearest neighbours of every item, by the cosine similarity of their users."""
 
 # mypy: disallow-untyped-decorators=False
 
@@ -17,35 +17,36 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN
 from pathdex.kernels.neighbours import Neighbours
 from pathdex.kernels.topk import heap_push
+from pathdex.kernels.types import Floats, Int32s, Ints
 
 T = TypeVar("T", bound=np.generic)
 ITEMS_PER_BLOCK = 4096
 PAIRS_PER_BLOCK = 10_000_000
-"""A thread works out one block at a time, whichever of the two bounds is reached first."""
+"""A thread computes one block at a time, which ends at whichever bound is reached first."""
 
 
 def nearest_items(
-    matrix: sparse.csr_array, most: int, *, shrinkage: float = 0.0, threads: int | None = None
+    matrix: sparse.csr_array, k: int, *, shrinkage: float = 0.0, threads: int | None = None
 ) -> Neighbours:
-    """Each item's `most` most similar items, from a matrix (user, item) of weights.
+    """The k most similar items of each item, from a matrix (user, item) of weights.
 
-    sim(i, j) = x_i . x_j / (|x_i| |x_j| + shrinkage), where x_i is item i's column; equal similarities go by rising
-    code. Items without a common user are no neighbours. The result does not depend on `threads` (default: all cores).
+    sim(i, j) = x_i . x_j / (|x_i| |x_j| + shrinkage), where x_i is item i's column; ties go by item. Items without a
+    common user are no neighbours. The result does not depend on `threads` (default: all cores).
     """
     transposed = matrix.T.tocsr()
     norms = np.sqrt(transposed.power(2).sum(axis=1)).astype(np.float32)
     users_of, items_of = _Rows.of(transposed), _Rows.of(matrix)
 
-    def nearest(block: range) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-        items = np.full((len(block), most), UNKNOWN, np.int32)
-        scores = np.zeros((len(block), most), np.float32)
+    def nearest(block: range) -> tuple[Ints, Int32s, Floats]:
+        items = np.full((len(block), k), UNKNOWN, np.int32)
+        scores = np.zeros((len(block), k), np.float32)
         _nearest_neighbours(block.start, users_of, items_of, norms, float(shrinkage), items, scores)
         found = items != UNKNOWN
         return found.sum(axis=1), items[found], scores[found]
 
-    lengths: list[NDArray[np.int64]] = []
-    items: list[NDArray[np.int32]] = []
-    scores: list[NDArray[np.float32]] = []
+    lengths: list[Ints] = []
+    items: list[Int32s] = []
+    scores: list[Floats] = []
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         for count, found, similarity in pool.map(nearest, _blocks(users_of, items_of)):
             lengths.append(count)
@@ -56,23 +57,23 @@ def nearest_items(
 
 
 def rows_of(matrix: sparse.csr_array) -> Ragged:
-    """The columns of each row that are not empty."""
+    """The non-empty columns of each row."""
     return Ragged(matrix.indices.astype(np.int32, copy=False), matrix.indptr.astype(np.int64, copy=False))
 
 
 def _joined(parts: list[NDArray[T]]) -> NDArray[T]:
-    """All parts in one array. The list is emptied, since parts and whole together are what takes the most memory."""
+    """All parts in one array. Empties the list, since parts and whole together would take the most memory."""
     joined = np.concatenate(parts)
     parts.clear()
     return joined
 
 
 class _Rows(NamedTuple):
-    """A sparse matrix by rows, as the compiled loop reads it."""
+    """A sparse matrix in rows, as the compiled loop reads it."""
 
-    columns: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    weights: NDArray[np.float32]
+    columns: Int32s
+    offsets: Ints
+    weights: Floats
 
     @classmethod
     def of(cls, matrix: sparse.csr_array) -> _Rows:
@@ -81,7 +82,7 @@ class _Rows(NamedTuple):
 
 
 def _blocks(users_of: _Rows, items_of: _Rows) -> list[range]:
-    """Runs of items with about equal work, which is the number of pairs (item, item of the same user)."""
+    """Ranges of items with about equal work, counted in pairs of items that share a user."""
     companions = np.concatenate([[0], np.cumsum(np.diff(items_of.offsets)[users_of.columns])])[users_of.offsets]
     num_items = len(users_of.offsets) - 1
     blocks, start = [], 0
@@ -98,24 +99,24 @@ def _nearest_neighbours(
     first: int,
     users_of: _Rows,
     items_of: _Rows,
-    norms: NDArray[np.float32],
+    norms: Floats,
     shrinkage: float,
-    nearest: NDArray[np.int32],
-    scores: NDArray[np.float32],
+    nearest: Int32s,
+    scores: Floats,
 ) -> None:
-    """Fill (item, neighbour) heaps for the items `first`, `first + 1`, ... from their users' items."""
+    """Fill heaps (item, neighbour) for the items `first`, `first + 1`, ... from their users' items."""
     products = np.zeros(len(norms), np.float32)
     touched = np.empty(len(norms), np.int32)
     for row in range(len(nearest)):
         item, count, size = first + row, 0, 0
-        for at in range(users_of.offsets[item], users_of.offsets[item + 1]):
-            user, weight = users_of.columns[at], users_of.weights[at]
-            for place in range(items_of.offsets[user], items_of.offsets[user + 1]):
-                other = items_of.columns[place]
+        for entry in range(users_of.offsets[item], users_of.offsets[item + 1]):
+            user, weight = users_of.columns[entry], users_of.weights[entry]
+            for position in range(items_of.offsets[user], items_of.offsets[user + 1]):
+                other = items_of.columns[position]
                 if products[other] == 0:
                     touched[count] = other
                     count += 1
-                products[other] += weight * items_of.weights[place]
+                products[other] += weight * items_of.weights[position]
         for other in touched[:count]:
             score = np.float32(products[other] / (norms[item] * norms[other] + shrinkage))
             products[other] = 0

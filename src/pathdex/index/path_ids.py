@@ -1,104 +1,102 @@
-"""Path codes as small consecutive numbers, so that |c| of Algorithm 2 is an array over the paths that occur.
+"""Consecutive ids of paths, so that |c| of Algorithm 2 is an array over the paths that occur.
 
-The M-step reads |c| of every candidate of every item in every iteration. One pass through a hash table here lets all of
-them read an array. Numbers follow the order of the codes, so that paths with a common prefix, as an item's candidates
-often have, lie side by side in it. The table grows with the distinct paths that occur, never with K^D.
+The M-step reads |c| of every candidate path of every item in every iteration. One pass through a hash table here turns
+all these reads into array lookups. Ids follow the order of the codes, so paths with a common prefix, which an item's
+candidate paths often have, are neighbours in memory. The table grows with the distinct paths that occur, not with K^D.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
-from numpy.typing import NDArray
 
-from pathdex.index.checks import Codes, Scores
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table
+from pathdex.kernels.types import Floats, Int32s, Ints
 
-Numbers: TypeAlias = NDArray[np.int32]
 
+class PathIdTable(NamedTuple):
+    """A score table in path ids, with its rows in another order."""
 
-class NumberedPaths(NamedTuple):
-    """A score table in path numbers, its rows in another order."""
-
-    codes: Codes
-    """The code of each number, ascending."""
-    candidates: Numbers
-    """(scored item, candidate path) with -1 behind the last path that has a score."""
-    scores: Scores
+    codes: Ints
+    """The code of each id, ascending."""
+    candidate_paths: Int32s
+    """(scored item, candidate path), padded with -1."""
+    scores: Floats
     """(scored item, candidate path)"""
-    current: Numbers
+    current: Int32s
     """(item, path)"""
 
 
-def number_paths(codes: Codes, scores: Scores, current: Codes, order: Codes, num_scored: int) -> NumberedPaths:
-    """Number all paths that occur. Row i of the result is row `order[i]`; from `num_scored` on, rows have no scores."""
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    candidates = np.full((num_scored, codes.shape[1]), EMPTY, np.int32)
-    moved_scores = np.empty(candidates.shape, np.float32)
+def assign_path_ids(codes: Ints, scores: Floats, current: Ints, order: Ints, num_scored: int) -> PathIdTable:
+    """Give every path that occurs an id. Row i of the result is row `order[i]`; the first `num_scored` have scores."""
+    row_of = np.empty_like(order)
+    row_of[order] = np.arange(len(order))
+    candidate_paths = np.full((num_scored, codes.shape[1]), EMPTY, np.int32)
+    moved_scores = np.empty(candidate_paths.shape, np.float32)
     kept = np.empty(current.shape, np.int32)
-    found = _number_as_found(codes, scores, current, place, candidates, moved_scores, kept)
+    found = _ids_as_found(codes, scores, current, row_of, candidate_paths, moved_scores, kept)
     rank = np.empty(len(found), np.int32)
     rank[np.argsort(found)] = np.arange(len(found))
-    _renumber(candidates, rank)
-    _renumber(kept, rank)
+    _replace_ids(candidate_paths, rank)
+    _replace_ids(kept, rank)
     found.sort()
-    return NumberedPaths(found, candidates, moved_scores, kept)
+    return PathIdTable(found, candidate_paths, moved_scores, kept)
 
 
 @njit(cache=True, nogil=True)
-def _number_as_found(
-    codes: Codes,
-    scores: Scores,
-    current: Codes,
-    place: Codes,
-    candidates: Numbers,
-    moved_scores: Scores,
-    kept: Numbers,
-) -> Codes:
-    number_of = new_table(1024)
+def _ids_as_found(
+    codes: Ints,
+    scores: Floats,
+    current: Ints,
+    row_of: Ints,
+    candidate_paths: Int32s,
+    moved_scores: Floats,
+    kept: Int32s,
+) -> Ints:
+    id_of = new_table(1024)
     total = 0
     for v in range(len(codes)):
-        i = place[v]
-        number_of = _with_room(number_of, total + codes.shape[1] + current.shape[1])
-        if i < len(candidates):
+        i = row_of[v]
+        id_of = _with_room(id_of, total + codes.shape[1] + current.shape[1])
+        if i < len(candidate_paths):
             moved_scores[i] = scores[v]
             for c in range(codes.shape[1]):
                 if scores[v, c] > 0:
-                    candidates[i, c] = _number(number_of, codes[v, c], total)
-                    total += candidates[i, c] == total
+                    candidate_paths[i, c] = _id(id_of, codes[v, c], total)
+                    total += candidate_paths[i, c] == total
         for j in range(current.shape[1]):
-            kept[i, j] = _number(number_of, current[v, j], total)
+            kept[i, j] = _id(id_of, current[v, j], total)
             total += kept[i, j] == total
     found = np.empty(total, np.int64)
-    for entry in number_of:
+    for entry in id_of:
         if entry[0] != EMPTY:
             found[entry[1]] = entry[0]
     return found
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _renumber(numbers: Numbers, rank: Numbers) -> None:
-    for i in prange(len(numbers)):
-        for c in range(numbers.shape[1]):
-            if numbers[i, c] != EMPTY:
-                numbers[i, c] = rank[numbers[i, c]]
+def _replace_ids(ids: Int32s, rank: Int32s) -> None:
+    for i in prange(len(ids)):
+        for c in range(ids.shape[1]):
+            if ids[i, c] != EMPTY:
+                ids[i, c] = rank[ids[i, c]]
 
 
 @njit(cache=True, nogil=True)
-def _number(number_of: Codes, code: int, new: int) -> int:
-    slot = find_slot(number_of, code)
-    if number_of[slot, 0] == EMPTY:
-        number_of[slot, 0], number_of[slot, 1] = code, new
-    number: int = number_of[slot, 1]
-    return number
+def _id(id_of: Ints, code: int, new: int) -> int:
+    """The id of a code; a code without one gets `new`."""
+    slot = find_slot(id_of, code)
+    if id_of[slot, 0] == EMPTY:
+        id_of[slot, 0], id_of[slot, 1] = code, new
+    known: int = id_of[slot, 1]
+    return known
 
 
 @njit(cache=True, nogil=True)
-def _with_room(table: Codes, entries: int) -> Codes:
-    """The table, or a copy of twice the size where `entries` would fill more than half of it."""
+def _with_room(table: Ints, entries: int) -> Ints:
+    """The table, or a larger copy if `entries` would fill more than half of it."""
     if 2 * entries <= len(table):
         return table
     larger = new_table(entries)

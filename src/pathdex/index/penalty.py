@@ -1,7 +1,7 @@
-"""The penalty alpha by intent: which alpha gives paths of the wanted size?
+"""Search for the penalty alpha that gives paths of a wanted size.
 
-A useful alpha depends on V, J, N_v, the degree of f and how sharp the scores are, and ranges over many orders of
-magnitude; the number of items that a path should hold is something a user can say.
+A useful alpha depends on V, J, N_v, the degree of f and the sharpness of the scores, and ranges over many orders of
+magnitude; the number of items on a path is easier to choose.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pathdex.index.checks import Codes, check_number, check_whole
-from pathdex.index.coordinate_descent import Problem
+from pathdex.index.checks import check_int, check_number
+from pathdex.index.coordinate_descent import AssignmentProblem
 from pathdex.index.health import item_mean_size
+from pathdex.kernels.types import Ints
 
 MAX_TRIALS = 24
-"""Where a search gives up; from the last round's penalty it takes one to three trials, from none about six."""
+"""Limit of a search. From the last round's penalty it takes one to three trials, from none about six."""
 MANY_ITEMS = 200_000
-"""From here on trials take at most two iterations of Algorithm 2: sizes hardly change in the later ones."""
+"""With this many items, trials run at most two iterations of Algorithm 2: sizes hardly change later."""
 _FAR = 1e12
-"""A penalty this many times larger leaves likelihood no say."""
+"""Multiplied by this, a penalty outweighs any likelihood."""
 
 
 @dataclass(frozen=True)
 class FoundPenalty:
-    """A penalty, the paths that `assign_paths` gives with it, and how near they come to what was wanted."""
+    """A penalty, the paths that `assign_paths` gives with it, and the path size they reach."""
 
     penalty: float
-    paths: Codes
+    paths: Ints
     """(item, path)"""
     path_size: float
-    """The number of items on the path of an average item that was reached."""
+    """The number of items on the path of an average item."""
     reached: bool
-    """Whether `path_size` is within the tolerance; if not, this is the nearest that was found."""
+    """Whether `path_size` is within the tolerance; if not, it is the nearest that was found."""
     trials: int
-    """How many penalties the search tried."""
+    """The number of penalties that the search tried."""
 
 
 def penalty_for_path_size(
@@ -54,24 +55,24 @@ def penalty_for_path_size(
     tolerance: float = 0.1,
     seed: int = 0,
 ) -> FoundPenalty:
-    """Find the penalty for which the path of an average item holds `path_size` items, but for the share `tolerance`.
+    """Find the penalty for which the path of an average item holds `path_size` items, within a relative `tolerance`.
 
-    `start` is where to begin, best the penalty of the last round. The paths are exactly those of `assign_paths` with
-    the penalty found. Where no penalty can reach the size (without any, paths are smaller already; or the scored paths
-    are too few to spread the items further), the nearest is returned and says so.
+    `start` is the first penalty to try, ideally that of the last round. The paths are exactly those of `assign_paths`
+    with the penalty found. If no penalty reaches the size (paths are smaller without one, or the scored paths are too
+    few to spread the items further), the nearest result is returned with `reached=False`.
     """
     wanted = check_number("path_size", path_size, low=1.0)
     degree = check_number("penalty_degree", penalty_degree, low=2.0)
-    iterations = check_whole("iterations", iterations)
+    iterations = check_int("iterations", iterations)
     tolerance = check_number("tolerance", tolerance, low=0.0, high=1.0)
-    problem = Problem(codes, scores, counts, current_paths, seed)
+    problem = AssignmentProblem(codes, scores, counts, current_paths, seed)
     if start is None or check_number("start", start, low=0.0) == 0.0:
         start = _first_guess(problem, wanted, degree)
 
     few = min(iterations, 2) if len(problem.order) >= MANY_ITEMS else iterations
 
     @lru_cache(maxsize=1)
-    def solve(penalty: float, iterations: int) -> Codes:
+    def solve(penalty: float, iterations: int) -> Ints:
         return problem.solve(penalty, degree, iterations)
 
     search = _Search(lambda penalty: _size(solve(penalty, few)), wanted, tolerance, slope=degree - 1)
@@ -81,22 +82,23 @@ def penalty_for_path_size(
     return FoundPenalty(penalty, paths, _size(paths), reached, search.trials)
 
 
-def _size(paths: Codes) -> float:
+def _size(paths: Ints) -> float:
     return item_mean_size(np.unique(paths, return_counts=True)[1])
 
 
-def _first_guess(problem: Problem, wanted: float, degree: float) -> float:
-    """Where one nat of likelihood per occurrence weighs as much as joining a path of the wanted size."""
+def _first_guess(problem: AssignmentProblem, wanted: float, degree: float) -> float:
+    """The penalty at which joining a path of the wanted size costs one nat of likelihood per occurrence."""
     counts = problem.counts[: problem.num_scored]
     occurrences = float(counts.mean()) if len(counts) else 1.0
     return max(occurrences, 1.0) / float(wanted ** (degree - 1))
 
 
 class _Search:
-    """Where log size, which falls as log alpha rises, meets a goal: steps to its other side, then false position.
+    """Find the alpha at which the path size, which falls as alpha rises, meets a goal, on logarithmic scales.
 
-    If all gains of likelihood were equal, paths would settle where |c|^(degree - 1) ~ 1 / alpha; that slope sets the
-    first step. The goal moves to what can be reached where the wanted size cannot.
+    Steps until the goal is bracketed, then uses false position. If all likelihood gains were equal, |c|^(degree - 1)
+    would be proportional to 1 / alpha; that slope sets the first step. If the goal cannot be reached, it moves to the
+    nearest size that can.
     """
 
     def __init__(self, size: Callable[[float], float], wanted: float, tolerance: float, slope: float) -> None:
@@ -115,7 +117,7 @@ class _Search:
                 if miss < 0 and limit < 0:
                     return 0.0
                 if miss > 0 and limit > 0:
-                    # The smallest penalty that comes near the limit, not one that gives up likelihood for nothing.
+                    # Aim for the smallest penalty near the limit: a larger one costs likelihood and gains nothing.
                     moved = limit + math.log1p(self._tolerance)
                     self._goal += moved
                     miss, last_miss = miss - moved, last_miss - moved
@@ -125,7 +127,7 @@ class _Search:
         return math.exp(x)
 
     def _close_in(self, x0: float, miss0: float, x1: float, miss1: float) -> float:
-        """False position between two penalties on either side, halving the weight of an end that stays (Illinois)."""
+        """False position between two penalties that bracket the goal, with the Illinois rule."""
         best, best_miss = (x0, miss0) if abs(miss0) < abs(miss1) else (x1, miss1)
         while not self._hits(best_miss) and self.trials < MAX_TRIALS and abs(x1 - x0) > 0.02:
             x = x1 - miss1 * (x1 - x0) / (miss1 - miss0)

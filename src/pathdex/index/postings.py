@@ -1,4 +1,4 @@
-"""Which items lie on which path: the inverted index that retrieval reads."""
+"""The inverted index that retrieval reads: the items on each path."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pathdex.errors import DataError
-from pathdex.index.checks import Codes, check_whole, path_array, score_array, whole_array
+from pathdex.index.checks import int_array, path_array, score_array
 from pathdex.index.paths import check_capacity, check_codes
-from pathdex.kernels.hashing import EMPTY, find_slot, new_table
-
-Items = NDArray[np.int32]
-LogProbabilities = NDArray[np.float32]
+from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, gather_items
+from pathdex.kernels.layout import as_readonly
+from pathdex.kernels.types import Floats, Int32s, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,22 +21,21 @@ class Postings:
     """The paths in use, the items on each, and the trie of their prefixes.
 
     The items on `paths[i]` are `items[offsets[i]:offsets[i + 1]]`, ascending. `prefixes[d]` holds the sorted codes of
-    all prefixes of d nodes that begin a path in use; `prefixes[0]` is the root alone and `prefixes[depth]` the paths.
-    The prefixes of d + 1 nodes that continue `prefixes[d][i]` are
-    `prefixes[d + 1][children[d][i]:children[d][i + 1]]`.
+    the prefixes of d nodes of all paths in use: `prefixes[0]` is the root and `prefixes[depth]` the paths. The children
+    of `prefixes[d][i]` are `prefixes[d + 1][children[d][i]:children[d][i + 1]]`.
     """
 
     num_nodes: int
     depth: int
     num_items: int
-    items: Items
-    offsets: Codes
-    prefixes: Sequence[Codes]
-    children: Sequence[Codes]
+    items: Int32s
+    offsets: Ints
+    prefixes: Sequence[Ints]
+    children: Sequence[Ints]
 
     @classmethod
     def from_paths(cls, paths: ArrayLike, num_nodes: int, depth: int) -> Postings:
-        """Turn item -> paths (item, path) round. The paths of an item must be distinct."""
+        """Invert paths (item, path). The paths of an item must be distinct."""
         paths = path_array("paths", check_codes("paths", paths, num_nodes, depth))
         num_items, paths_per_item = paths.shape
         order = np.argsort(paths.ravel(), kind="stable")
@@ -49,26 +46,26 @@ class Postings:
         if repeated.any():
             raise DataError(
                 f"paths: item {items[:-1][repeated][0]} has a path twice, the paths of an item must be distinct; "
-                "make them with random_paths, residual_kmeans_paths or assign_paths"
+                "create them with random_paths, residual_kmeans_paths or assign_paths"
             )
         return cls.from_sorted(sorted_codes[starts], np.append(starts, len(items)), items, num_items, num_nodes, depth)
 
     @classmethod
     def from_sorted(
-        cls, paths: Codes, offsets: Codes, items: Items, num_items: int, num_nodes: int, depth: int
+        cls, paths: Ints, offsets: Ints, items: Int32s, num_items: int, num_nodes: int, depth: int
     ) -> Postings:
-        """From the sorted paths in use and their items, as the fields describe them; only the trie is made."""
+        """From the sorted paths in use and their items, as stored in a bundle; only the trie is built."""
         prefixes, children = _trie(paths, num_nodes, depth)
         return cls(num_nodes, depth, num_items, items, offsets, prefixes, children)
 
     @property
-    def paths(self) -> Codes:
+    def paths(self) -> Ints:
         """The sorted codes of the paths in use."""
         return self.prefixes[self.depth]
 
     @property
-    def sizes(self) -> Codes:
-        """How many items lie on each path in use."""
+    def sizes(self) -> Ints:
+        """The number of items on each path in use."""
         return np.diff(self.offsets)
 
     def __len__(self) -> int:
@@ -77,95 +74,57 @@ class Postings:
     def __repr__(self) -> str:
         return f"Postings({self.num_items:,} items on {len(self):,} paths of {self.depth} x {self.num_nodes} nodes)"
 
-    def items_on(self, path: int) -> Items:
-        """The items on one path, ascending; none where the path is not in use."""
-        place = int(np.searchsorted(self.paths, path))
-        if place == len(self) or self.paths[place] != path:
+    def items_on(self, path: int) -> Int32s:
+        """The items on one path, ascending; none if the path is not in use."""
+        position = int(np.searchsorted(self.paths, path))
+        if position == len(self) or self.paths[position] != path:
             return self.items[:0]
-        return self.items[self.offsets[place] : self.offsets[place + 1]]
+        return self.items[self.offsets[position] : self.offsets[position + 1]]
 
-    def log_shares(self, counts: ArrayLike) -> LogProbabilities:
-        """log p(v | c) beside `items`: an item's share of the interactions with the items on its path.
+    def log_shares(self, counts: ArrayLike) -> Floats:
+        """log p(v | c) of each entry of `items`: the item's share of the interactions on its path.
 
-        `counts` holds N_v; one is added to each, so that an item without interactions has a share as well.
+        `counts` holds N_v; one is added to each, so that an item without interactions has a share too.
         """
         weights = score_array("counts", counts, self.num_items).astype(np.float64)[self.items] + 1
         totals = np.add.reduceat(weights, self.offsets[:-1]) if len(self) else weights
-        shares: LogProbabilities = np.log(weights / np.repeat(totals, self.sizes)).astype(np.float32)
+        shares: Floats = np.log(weights / np.repeat(totals, self.sizes)).astype(np.float32)
         return shares
 
     def gather(
-        self,
-        codes: ArrayLike,
-        log_probabilities: ArrayLike,
-        log_shares: LogProbabilities | None = None,
-        limit: int | None = None,
-    ) -> tuple[Items, LogProbabilities]:
-        """The distinct items on one query's paths (best path first) and log sum_j p(c_j|x) over their paths among them.
+        self, codes: ArrayLike, log_probabilities: ArrayLike, log_shares: Floats | None = None
+    ) -> tuple[Ints, Floats]:
+        """The distinct items on one query's paths and log sum_j p(c_j|x) over each item's paths among them.
 
-        With `log_shares` it is log sum_j p(c_j|x) p(v|c_j), the index's own estimate of p(v|x). Items come in the order
-        in which they are first met. Past `limit` items no new one is taken, but the later paths still count for those
-        that were. Paths not in use hold no items.
+        With `log_shares` it is log sum_j p(c_j|x) p(v|c_j), the index's estimate of log p(v|x). Items come in the
+        order of the first path that holds them. Paths not in use hold no items.
         """
-        codes = whole_array("codes", codes, None)
+        codes = int_array("codes", codes, None)
         log_probabilities = np.ascontiguousarray(log_probabilities, np.float32)
         if log_probabilities.shape != codes.shape:
             raise DataError(
                 f"log_probabilities: has shape {log_probabilities.shape}, must have one value for each of the "
                 f"{len(codes)} paths; pass the log probability of every path"
             )
-        limit = self.num_items if limit is None else check_whole("limit", limit)
         shares = np.zeros(len(self.items), np.float32) if log_shares is None else log_shares
-        return gather_items(self.paths, self.offsets, self.items, shares, codes, log_probabilities, limit)
+        positions = np.searchsorted(self.paths, codes)
+        used = self.paths[np.minimum(positions, len(self) - 1)] == codes
+        on_paths = PathItems(
+            as_readonly(self.offsets, np.int64), as_readonly(self.items, np.int32), as_readonly(shares)
+        )
+        found: tuple[Ints, Floats] = gather_items(
+            on_paths, positions[used], log_probabilities[used], NO_ITEMS, ALL_ITEMS
+        )
+        return found
 
 
-def _trie(paths: Codes, num_nodes: int, depth: int) -> tuple[list[Codes], list[Codes]]:
+def _trie(paths: Ints, num_nodes: int, depth: int) -> tuple[list[Ints], list[Ints]]:
     check_capacity(num_nodes, depth)
-    prefixes: list[Codes] = [paths]
-    children: list[Codes] = []
+    prefixes: list[Ints] = [paths]
+    children: list[Ints] = []
     for _ in range(depth):
         parents = prefixes[0] // num_nodes
         first = np.flatnonzero(np.diff(parents, prepend=-1))
         prefixes.insert(0, parents[first])
         children.insert(0, np.append(first, len(parents)))
     return prefixes, children
-
-
-@njit(cache=True, nogil=True)
-def gather_items(
-    paths: Codes,
-    offsets: Codes,
-    items: Items,
-    log_shares: LogProbabilities,
-    codes: Codes,
-    log_probabilities: LogProbabilities,
-    limit: int,
-) -> tuple[Items, LogProbabilities]:
-    """The compiled form of `Postings.gather`, without checks."""
-    places = np.searchsorted(paths, codes)
-    total = 0
-    for rank in range(len(codes)):
-        place = places[rank]
-        if place == len(paths) or paths[place] != codes[rank]:
-            places[rank] = EMPTY
-        else:
-            total += offsets[place + 1] - offsets[place]
-    total = min(total, limit)
-    found, scores = np.empty(total, np.int32), np.empty(total, np.float32)
-    position_of = new_table(total)
-    count = 0
-    for rank in range(len(codes)):
-        if places[rank] == EMPTY:
-            continue
-        for posting in range(offsets[places[rank]], offsets[places[rank] + 1]):
-            item = items[posting]
-            score = log_probabilities[rank] + log_shares[posting]
-            slot = find_slot(position_of, item)
-            if position_of[slot, 0] == item:
-                position = position_of[slot, 1]
-                scores[position] = np.logaddexp(scores[position], score)
-            elif count < total:
-                position_of[slot, 0], position_of[slot, 1] = item, count
-                found[count], scores[count] = item, score
-                count += 1
-    return found[:count], scores[:count]

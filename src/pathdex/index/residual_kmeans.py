@@ -1,27 +1,22 @@
 """Residual k-means: a vector as a sum of D centroids, one from each layer's codebook of K.
 
-Layer 1 clusters the vectors, layer 2 what layer 1 leaves of them, and so on, so that vectors which share a prefix of
-nodes are near each other, as a path wants it.
+Layer 1 clusters the vectors, layer 2 their residuals, and so on, so that vectors which share a prefix of nodes are near
+each other.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit, prange
-from numpy.typing import NDArray
 
-from pathdex.index.checks import Codes
-
-Vectors = NDArray[np.float32]
+from pathdex.kernels.types import Floats, Ints
 
 SAMPLE_PER_NODE = 256
-"""Vectors per centroid that the fit looks at; more of them move the centroids no further."""
+"""Vectors per centroid in the training sample; more of them do not improve the centroids."""
 _CHUNK = 16_384
 
 
-def fit_codebooks(
-    vectors: Vectors, num_nodes: int, depth: int, iterations: int, random: np.random.Generator
-) -> Vectors:
+def fit_codebooks(vectors: Floats, num_nodes: int, depth: int, iterations: int, random: np.random.Generator) -> Floats:
     """Centroids (layer, node, dim), fitted greedily on a sample of the vectors."""
     size = min(len(vectors), SAMPLE_PER_NODE * num_nodes)
     residual = vectors[random.choice(len(vectors), size, replace=False)]
@@ -32,8 +27,8 @@ def fit_codebooks(
     return codebooks
 
 
-def nearest(vectors: Vectors, centroids: Vectors) -> Codes:
-    """The number of the nearest centroid of each vector."""
+def nearest(vectors: Floats, centroids: Floats) -> Ints:
+    """The nearest centroid of each vector (vector,)."""
     half_squares = (centroids**2).sum(axis=1) / 2
     assigned = np.empty(len(vectors), np.int64)
     for start in range(0, len(vectors), _CHUNK):
@@ -42,11 +37,11 @@ def nearest(vectors: Vectors, centroids: Vectors) -> Codes:
     return assigned
 
 
-def best_codes(vectors: Vectors, codebooks: Vectors, beam: int) -> Codes:
-    """The `beam` codes (item, code) of each vector that a beam over the layers finds nearest, nearest first.
+def nearest_codes(vectors: Floats, codebooks: Floats, beam: int) -> Ints:
+    """The `beam` nearest codes of each vector (vector, code) that beam search over the layers finds, nearest first.
 
-    |x - sum_d e_d|^2 = |x|^2 + sum_d (|e_d|^2 - 2 x.e_d) + 2 sum_{l<d} e_l.e_d, so that beside the products x.e_d of a
-    vector all it takes are products of centroids, which are the same for every vector.
+    |x - sum_d e_d|^2 = |x|^2 + sum_d (|e_d|^2 - 2 x.e_d) + 2 sum_{l<d} e_l.e_d: apart from x.e_d this needs only
+    products of centroids, which are the same for every vector.
     """
     depth, num_nodes, _ = codebooks.shape
     between = 2 * np.einsum("lad,mbd->lmab", codebooks, codebooks, optimize=True)
@@ -55,12 +50,12 @@ def best_codes(vectors: Vectors, codebooks: Vectors, beam: int) -> Codes:
     for start in range(0, len(vectors), _CHUNK):
         chunk = vectors[start : start + _CHUNK]
         own = squares - 2 * np.einsum("vd,lad->vla", chunk, codebooks, optimize=True)
-        codes[start : start + _CHUNK] = _beam(own.astype(np.float32), between, codes.shape[1])
+        codes[start : start + _CHUNK] = _beam_search(own.astype(np.float32), between, codes.shape[1])
     return codes
 
 
-def _kmeans(vectors: Vectors, num_nodes: int, iterations: int, random: np.random.Generator) -> Vectors:
-    """Lloyd's algorithm from random vectors. Random ones follow the density of the data, which keeps clusters even."""
+def _kmeans(vectors: Floats, num_nodes: int, iterations: int, random: np.random.Generator) -> Floats:
+    """Lloyd's algorithm, initialised with random vectors: they follow the density, which keeps clusters even."""
     centroids = vectors[random.choice(len(vectors), num_nodes, replace=len(vectors) < num_nodes)]
     for _ in range(iterations):
         assigned = nearest(vectors, centroids)
@@ -75,19 +70,20 @@ def _kmeans(vectors: Vectors, num_nodes: int, iterations: int, random: np.random
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _beam(own: NDArray[np.float32], between: NDArray[np.float32], width: int) -> Codes:
-    """A beam for each vector; `own` (vector, layer, node) and `between` (layer, layer, node, node) add up to a cost."""
+def _beam_search(own: Floats, between: Floats, beam: int) -> Ints:
+    """Beam search per vector; the cost of a code is the sum of its entries of `own` (vector, layer, node) and
+    `between` (layer, layer, node, node)."""
     vectors, depth, num_nodes = own.shape
-    codes = np.empty((vectors, width), np.int64)
+    codes = np.empty((vectors, beam), np.int64)
     for v in prange(vectors):
         kept = 1
         row = np.empty(num_nodes, np.float32)
-        nodes, costs = np.zeros((width, depth), np.int64), np.zeros(width, np.float32)
+        nodes, costs = np.zeros((beam, depth), np.int64), np.zeros(beam, np.float32)
         for layer in range(depth):
-            # The best `width` of the kept x num_nodes continuations, sorted by insertion.
-            best = np.full(width, np.inf, np.float32)
-            parent, node = np.zeros(width, np.int64), np.zeros(width, np.int64)
-            continuations = min(width, kept * num_nodes)
+            # The `beam` best of kept x num_nodes continuations, by insertion: they are few.
+            best = np.full(beam, np.inf, np.float32)
+            parent, node = np.zeros(beam, np.int64), np.zeros(beam, np.int64)
+            continuations = min(beam, kept * num_nodes)
             for b in range(kept):
                 for k in range(num_nodes):
                     row[k] = costs[b] + own[v, layer, k]
@@ -98,21 +94,21 @@ def _beam(own: NDArray[np.float32], between: NDArray[np.float32], width: int) ->
                 for k in range(num_nodes):
                     cost = row[k]
                     if cost < best[continuations - 1]:
-                        place = continuations - 1
-                        while place > 0 and best[place - 1] > cost:
-                            best[place], parent[place], node[place] = (
-                                best[place - 1],
-                                parent[place - 1],
-                                node[place - 1],
+                        position = continuations - 1
+                        while position > 0 and best[position - 1] > cost:
+                            best[position], parent[position], node[position] = (
+                                best[position - 1],
+                                parent[position - 1],
+                                node[position - 1],
                             )
-                            place -= 1
-                        best[place], parent[place], node[place] = cost, b, k
+                            position -= 1
+                        best[position], parent[position], node[position] = cost, b, k
             extended = nodes[parent[:continuations]]
             extended[:, layer] = node[:continuations]
             nodes[:continuations] = extended
             costs[:continuations] = best[:continuations]
             kept = continuations
-        for b in range(width):
+        for b in range(beam):
             codes[v, b] = 0
             for layer in range(depth):
                 codes[v, b] = codes[v, b] * num_nodes + nodes[b, layer]

@@ -1,4 +1,4 @@
-"""The scores s[v, c]: for every item its S best paths, estimated in one pass over a stream (Section 3)."""
+"""The scores s[v, c]: the S best paths of every item, estimated in one pass over a stream (Section 3)."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from numba import njit, prange
 from numpy.typing import ArrayLike
 
 from pathdex.errors import DataError
-from pathdex.index.checks import Codes, Scores, check_number, check_whole, score_array, whole_array
+from pathdex.index.checks import check_int, check_number, int_array, score_array
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table, rows_with_repeats
+from pathdex.kernels.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
-    """The S best paths of every item, each row sorted by score, best first; code -1 and score 0 where none is known."""
+    """The S best paths of every item, best first; rows are padded with code -1 and score 0."""
 
-    codes: Codes
+    codes: Ints
     """(item, candidate path)"""
-    scores: Scores
+    scores: Floats
     """(item, candidate path)"""
 
     @classmethod
     def empty(cls, num_items: int, candidate_paths: int) -> ScoreTable:
-        """A table for `num_items` items that keeps S = `candidate_paths` paths of each."""
-        shape = check_whole("num_items", num_items), check_whole("candidate_paths", candidate_paths)
+        """An empty table of `num_items` items with S = `candidate_paths` paths each."""
+        shape = check_int("num_items", num_items), check_int("candidate_paths", candidate_paths)
         return cls(np.full(shape, EMPTY, np.int64), np.zeros(shape, np.float32))
 
     @property
@@ -40,10 +41,10 @@ class ScoreTable:
         return f"ScoreTable({self.num_items:,} items, {self.candidate_paths} paths each)"
 
     def update(self, items: ArrayLike, codes: ArrayLike, scores: ArrayLike, decay: float) -> None:
-        """Apply training instances in their order, in place: instance i saw `items[i]` on the paths `codes[i]`.
+        """Apply training instances in order, in place: instance i saw `items[i]` on the paths `codes[i]`.
 
-        `codes` (instance, path) is padded with -1. Items do not touch each other, so they are updated in parallel, each
-        with its instances in order: the result is that of one loop over the stream, for any number of threads.
+        `codes` (instance, path) is padded with -1. Items are independent, so they are updated in parallel, each with
+        its instances in order; the result does not depend on the number of threads.
         """
         items, codes, scores = self._check(items, codes, scores)
         decay = check_number("decay", decay, low=0.0, high=1.0)
@@ -55,26 +56,26 @@ class ScoreTable:
         _update_items(self.codes, self.scores, items, order, starts, ends, codes, scores, np.float32(decay))
 
     def set_rows(self, items: ArrayLike, codes: ArrayLike, scores: ArrayLike) -> None:
-        """Replace the rows of these items by the best S of new lists, in place.
+        """Replace the rows of these items by the S best of new lists (item, path), in place.
 
-        For scores that were collected item by item. Where a code stands in a list more than once, its scores are added.
+        The scores of a code that a list repeats are added.
         """
         items, codes, scores = self._check(items, codes, scores)
         if len(np.unique(items)) != len(items):
             raise DataError("items: holds an item twice, must be distinct; join the lists of each item")
         _set_rows(self.codes, self.scores, items, codes, scores)
 
-    def _check(self, items: ArrayLike, codes: ArrayLike, scores: ArrayLike) -> tuple[Codes, Codes, Scores]:
-        items = whole_array("items", items, None)
+    def _check(self, items: ArrayLike, codes: ArrayLike, scores: ArrayLike) -> tuple[Ints, Ints, Floats]:
+        items = int_array("items", items, None)
         if len(items) and (largest := items.max()) >= self.num_items:
             raise DataError(f"items: holds {largest}, must stay below {self.num_items}; the table has no such row")
-        codes = whole_array("codes", codes, len(items), None, low=EMPTY)
+        codes = int_array("codes", codes, len(items), None, low=EMPTY)
         return items, codes, score_array("scores", scores, *codes.shape)
 
 
 def update_scores(
     codes: ArrayLike, scores: ArrayLike, new_codes: ArrayLike, new_scores: ArrayLike, decay: float
-) -> tuple[Codes, Scores]:
+) -> tuple[Ints, Floats]:
     """One item's score list (code -1 where empty) after one training instance, as a new list, best first.
 
     Implements the streaming update of Section 3: with min_score = min_i s[c_i], for each path c of both lists
@@ -83,11 +84,11 @@ def update_scores(
         in the new list only:  s[c] <- decay * min_score + s'[c]
         in the old list only:  s[c] <- decay * s[c]
 
-    and the S largest stay. Of equal scores, a path of the old list that was not seen again goes first.
+    and the S largest stay. Ties go to paths of the old list that were not seen again.
 
     Differs from the paper: min_score counts as 0 until the list is full, since no path has been pushed out before that.
     """
-    codes = whole_array("codes", codes, None, low=EMPTY)
+    codes = int_array("codes", codes, None, low=EMPTY)
     table = ScoreTable.empty(1, len(codes))
     table.set_rows([0], codes[None], score_array("scores", scores, len(codes))[None])
     table.update([0], np.asarray(new_codes)[None], np.asarray(new_scores)[None], decay)
@@ -96,14 +97,14 @@ def update_scores(
 
 @njit(cache=True, nogil=True, parallel=True)
 def _update_items(
-    table_codes: Codes,
-    table_scores: Scores,
-    items: Codes,
-    order: Codes,
-    starts: Codes,
-    ends: Codes,
-    codes: Codes,
-    scores: Scores,
+    table_codes: Ints,
+    table_scores: Floats,
+    items: Ints,
+    order: Ints,
+    starts: Ints,
+    ends: Ints,
+    codes: Ints,
+    scores: Floats,
     decay: np.float32,
 ) -> None:
     for group in prange(len(starts)):
@@ -112,8 +113,8 @@ def _update_items(
         kept_codes, kept_scores = np.empty_like(table_codes[item]), np.empty_like(table_scores[item])
         touched_codes, touched_scores = np.empty_like(codes[0]), np.empty_like(scores[0])
         for instance in order[starts[group] : ends[group]]:
-            # The new list becomes `touched`: paths only there start from min_score, and those that the item's row holds
-            # as well are corrected below. `kept` is the rest of the row, which decay leaves in order.
+            # The new list becomes `touched`: its paths start from min_score, and those that the item's row also holds
+            # are corrected below. `kept` is the rest of the row, which decay leaves in order.
             position_of[:, 0] = EMPTY
             min_score = table_scores[item, -1] if table_codes[item, -1] != EMPTY else np.float32(0)
             touched = 0
@@ -142,8 +143,8 @@ def _update_items(
 
 
 @njit(cache=True, nogil=True)
-def _sort_descending(codes: Codes, scores: Scores) -> None:
-    # Insertion sort: stable, and a beam delivers its paths almost in this order.
+def _sort_descending(codes: Ints, scores: Floats) -> None:
+    # Insertion sort: stable, and a beam returns its paths almost in this order.
     for i in range(1, len(codes)):
         code, score = codes[i], scores[i]
         j = i
@@ -155,17 +156,17 @@ def _sort_descending(codes: Codes, scores: Scores) -> None:
 
 @njit(cache=True, nogil=True)
 def _merge(
-    table_codes: Codes,
-    table_scores: Scores,
+    table_codes: Ints,
+    table_scores: Floats,
     item: int,
-    codes_a: Codes,
-    scores_a: Scores,
+    codes_a: Ints,
+    scores_a: Floats,
     length_a: int,
-    codes_b: Codes,
-    scores_b: Scores,
+    codes_b: Ints,
+    scores_b: Floats,
     length_b: int,
 ) -> None:
-    """Write the best S of two sorted lists into an item's row; of equal scores, those of list a first."""
+    """Write the S best of two sorted lists into an item's row; ties go to list a."""
     a = b = 0
     for s in range(table_codes.shape[1]):
         if a < length_a and (b == length_b or scores_a[a] >= scores_b[b]):
@@ -179,7 +180,7 @@ def _merge(
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _set_rows(table_codes: Codes, table_scores: Scores, items: Codes, codes: Codes, scores: Scores) -> None:
+def _set_rows(table_codes: Ints, table_scores: Floats, items: Ints, codes: Ints, scores: Floats) -> None:
     for row in prange(len(items)):
         position_of = new_table(codes.shape[1])
         row_codes, row_scores = np.empty_like(codes[row]), np.zeros_like(scores[row])

@@ -1,4 +1,5 @@
-"""A query from history to ranked items as compiled code: no torch, no lock on the interpreter, arrays mapped from disk.
+"""Every compiled kernel, once: products, exponentials, top-k, hashing, the structure model and the encoders.
 
-The same model as `pathdex.model`, written once more for one query at a time; the tests hold the two against each other.
+A query runs through these kernels from history to ranked items without torch and without the interpreter lock, on
+arrays mapped from disk. They compute the same functions as `pathdex.model`; the tests compare the two.
 """

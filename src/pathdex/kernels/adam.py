@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+from pathdex.kernels.types import Floats
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -1,7 +1,7 @@
 """The attention encoder, one history at a time.
 
-A state's rows: the last input; the hidden vector before the last block; its query; then, block by block, the keys and
-the values of the inputs so far. The last block is finished only when the user vector is read.
+The rows of a state are the last input, the hidden vector before the last block, its query, and then for each block the
+keys and the values of the inputs so far. The last block is computed only when the user vector is read.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pathdex.kernels.arithmetic import Floats, add_product, exponentiate, highest
-from pathdex.kernels.layout import frozen, linear
+from pathdex.kernels.gemm import LANES, gemv_accumulate
+from pathdex.kernels.layout import as_matrix, as_readonly
+from pathdex.kernels.softmax import PADDING, softmax_row
+from pathdex.kernels.types import Floats
 
 HEADER = 3
+"""Rows of a state before the keys and values."""
 EPSILON = np.float32(1e-5)
 
 
 class AttentionWeights(NamedTuple):
-    """Arrays (block, ...) of all blocks, then those of the whole encoder."""
+    """The weights of all blocks (block, ...), then those of the whole encoder."""
 
     heads: int
     norm: Floats
@@ -40,41 +43,42 @@ class AttentionWeights(NamedTuple):
 
     @classmethod
     def pack(cls, weights: Mapping[str, NDArray[Any]]) -> AttentionWeights:
+        """Pack weights by their names in the model, without the prefix `encoder.`."""
         blocks = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("blocks."))
 
         def each(name: str) -> NDArray[Any]:
             return np.stack([weights[f"blocks.{block}.{name}"] for block in range(blocks)])
 
         def norm(name: str) -> Floats:
-            return frozen(np.stack([each(f"{name}.weight"), each(f"{name}.bias")], axis=1))
+            return as_readonly(np.stack([each(f"{name}.weight"), each(f"{name}.bias")], axis=1))
 
         dim = len(weights["norm.weight"])
         return cls(
             2 if dim % 2 == 0 else 1,
             norm("norm"),
-            linear(each("query_key_value.weight")),
-            frozen(each("query_key_value.bias")),
-            linear(each("merge.weight")),
-            frozen(each("merge.bias")),
+            as_matrix(each("query_key_value.weight")),
+            as_readonly(each("query_key_value.bias")),
+            as_matrix(each("merge.weight")),
+            as_readonly(each("merge.bias")),
             norm("forward_network.0"),
-            linear(each("forward_network.1.weight")),
-            frozen(each("forward_network.1.bias")),
-            linear(each("forward_network.4.weight")),
-            frozen(each("forward_network.4.bias")),
-            frozen(np.stack([weights["norm.weight"], weights["norm.bias"]])),
-            linear(weights["last.weight"]),
+            as_matrix(each("forward_network.1.weight")),
+            as_readonly(each("forward_network.1.bias")),
+            as_matrix(each("forward_network.4.weight")),
+            as_readonly(each("forward_network.4.bias")),
+            as_readonly(np.stack([weights["norm.weight"], weights["norm.bias"]])),
+            as_matrix(weights["last.weight"]),
         )
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def advance_attention(weights: AttentionWeights, state: Floats, count: int, inputs: Floats) -> None:
-    """Let a state that has read `count` inputs read further ones."""
+    """Update a state that has read `count` inputs with further ones (time, dim)."""
     blocks, dim = len(weights.merge), state.shape[1]
     for t in range(len(inputs)):
         hidden = inputs[t].copy()
         for block in range(blocks):
             qkv = weights.qkv_bias[block].copy()
-            add_product(_normed(hidden, weights.norm[block]), weights.qkv[block], qkv)
+            gemv_accumulate(_normed(hidden, weights.norm[block]), weights.qkv[block], qkv)
             keys, values = _cache(state, block, blocks)
             keys[count + t] = qkv[dim : 2 * dim]
             values[count + t] = qkv[2 * dim :]
@@ -93,7 +97,7 @@ def read_attention(weights: AttentionWeights, state: Floats, count: int) -> Floa
     keys, values = _cache(state, blocks - 1, blocks)
     hidden = _block_output(weights, blocks - 1, state[1].copy(), state[2], keys, values, count)
     user = _normed(hidden, weights.final_norm)
-    add_product(state[0], weights.last, user)
+    gemv_accumulate(state[0], weights.last, user)
     return user
 
 
@@ -108,11 +112,11 @@ def _cache(state: Floats, block: int, blocks: int) -> tuple[Floats, Floats]:
 def _block_output(
     weights: AttentionWeights, block: int, hidden: Floats, query: Floats, keys: Floats, values: Floats, count: int
 ) -> Floats:
-    """What a block makes of the last of `count` positions."""
+    """The output of a block at the last of `count` positions."""
     size = len(query) // weights.heads
     scale = np.float32(1.0) / np.sqrt(np.float32(size))
     attended = np.zeros(len(query), np.float32)
-    share, bits = np.empty(count, np.float32), np.empty(count, np.int32)
+    share = np.empty((1, (count + LANES - 1) // LANES * LANES), np.float32)
     for head in range(weights.heads):
         begin = head * size
         slope = np.float32(2.0 ** (-3 * head - 1))
@@ -120,30 +124,24 @@ def _block_output(
             total = np.float32(0.0)
             for k in range(begin, begin + size):
                 total += query[k] * keys[t, k]
-            share[t] = total * scale - slope * np.float32(count - 1 - t)
-        top = highest(share, count)
+            share[0, t] = total * scale - slope * np.float32(count - 1 - t)
+        share[0, count:] = PADDING
+        softmax_row(share, 0)
         for t in range(count):
-            share[t] -= top
-        exponentiate(share, count, bits)
-        total = np.float32(0.0)
-        for t in range(count):
-            total += share[t]
-        for t in range(count):
-            weight = share[t] / total
             for k in range(begin, begin + size):
-                attended[k] += weight * values[t, k]
-    add_product(attended, weights.merge[block], hidden)
+                attended[k] += share[0, t] * values[t, k]
+    gemv_accumulate(attended, weights.merge[block], hidden)
     hidden += weights.merge_bias[block]
     inner = weights.first_bias[block].copy()
-    add_product(_normed(hidden, weights.forward_norm[block]), weights.first[block], inner)
+    gemv_accumulate(_normed(hidden, weights.forward_norm[block]), weights.first[block], inner)
     result: Floats = hidden + weights.second_bias[block]
-    add_product(np.maximum(inner, np.float32(0.0)), weights.second[block], result)
+    gemv_accumulate(np.maximum(inner, np.float32(0.0)), weights.second[block], result)
     return result
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _normed(vector: Floats, norm: Floats) -> Floats:
-    """Layer normalisation with scale norm[0] and shift norm[1]."""
+    """Layer normalisation with scale `norm[0]` and shift `norm[1]`."""
     dim = len(vector)
     mean = np.float32(0.0)
     for k in range(dim):

@@ -1,7 +1,7 @@
 """Beam search over the trie of paths in use: Algorithm 1, one user at a time.
 
-A node of the trie is a prefix of a path in use. They are numbered level by level from the root, 0, each level in the
-order of its codes, so that the children of a node have consecutive numbers and the last ones are the paths themselves.
+A node of the trie is a prefix of a path in use. Nodes are numbered level by level from the root, 0, each level in the
+order of its codes, so that the children of a node are consecutive and the last level holds the paths themselves.
 """
 
 from __future__ import annotations
@@ -11,83 +11,78 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from pathdex.kernels.arithmetic import Floats
-from pathdex.kernels.layout import frozen
-from pathdex.kernels.structure import TOGETHER, StructureWeights, advance, begin, new_scratch, score_nodes
-from pathdex.kernels.topk import kth_largest
+from pathdex.kernels.layout import as_readonly
+from pathdex.kernels.structure import STATES, StructureWeights, advance, begin, new_scratch, score_nodes
+from pathdex.kernels.topk import partition_top_k
+from pathdex.kernels.types import Floats, Int32s, Ints
 
-Places = NDArray[np.int64]
-
-ROOM = 8
-"""Beams' worth of prefixes that are gathered before the best are selected: selecting after every parent costs more than
-its layer."""
-
-
-BLOCK = 1024
-"""Paths that are scored together, so that the states of their prefixes stay small."""
+BUFFER_BEAMS = 8
+"""Prefixes that are collected before the best are selected, in beams: selecting after every parent costs more than its
+layer."""
+PATH_BLOCK = 1024
+"""Paths that are scored together, so that the states of their prefixes fit the cache."""
 
 
 class Trie(NamedTuple):
     """The prefixes of the paths in use."""
 
-    first_child: NDArray[np.int32]
-    """The children of node i are `first_child[i]` up to `first_child[i + 1]`; for all nodes but the paths."""
-    label: NDArray[np.int32]
-    """The last node, of K, of each prefix."""
-    levels: Places
-    """The first number of each level, and behind them the number of nodes in all."""
+    first_child: Int32s
+    """The children of node i are `first_child[i]` .. `first_child[i + 1] - 1`; for all nodes except the paths."""
+    label: Int32s
+    """The last of each prefix's nodes, 0 .. K - 1."""
+    levels: Ints
+    """The number of the first node of each level, then the number of all nodes."""
 
     @classmethod
-    def pack(cls, prefixes: Sequence[Places], children: Sequence[Places], num_nodes: int) -> Trie:
-        """From the prefixes of each length and the children of each prefix, as `Postings` holds them."""
+    def pack(cls, prefixes: Sequence[Ints], children: Sequence[Ints], num_nodes: int) -> Trie:
+        """Pack the prefixes of each length and the children of each prefix, as `Postings` holds them."""
         sizes = [len(codes) for codes in prefixes]
         levels = np.concatenate([[0], np.cumsum(sizes)])
         first = [ends[:-1] + levels[depth + 1] for depth, ends in enumerate(children)]
         labels = [codes % num_nodes for codes in prefixes]
         return cls(
-            frozen(np.concatenate([*first, levels[-1:]]), np.int32),
-            frozen(np.concatenate(labels), np.int32),
-            frozen(levels, np.int64),
+            as_readonly(np.concatenate([*first, levels[-1:]]), np.int32),
+            as_readonly(np.concatenate(labels), np.int32),
+            as_readonly(levels, np.int64),
         )
 
 
 @njit(cache=True, nogil=True)
-def beam_search(weights: StructureWeights, trie: Trie, user: Floats, width: int, depth: int) -> tuple[Places, Floats]:
-    """The `width` most probable prefixes of `depth` nodes that a beam of that width finds, best first.
+def beam_search(weights: StructureWeights, trie: Trie, user: Floats, beam: int, depth: int) -> tuple[Ints, Floats]:
+    """The `beam` most probable prefixes of `depth` nodes that beam search finds, best first.
 
-    Implements Algorithm 1 over the paths in use. Returns their numbers on their level and log p(c | x). A prefix is at
-    most as probable as its parent, so once `width` prefixes are more probable than the next parent, it and all after it
-    are skipped: this changes nothing and saves most of the layers' arithmetic where p is peaked.
+    Implements Algorithm 1 over the paths in use. Returns their positions on their level and log p(c | x). A prefix is
+    at most as probable as its parent, so once `beam` prefixes are more probable than the next parent, that parent and
+    all after it are skipped. This does not change the result and saves most of the arithmetic where p is peaked.
     """
     scratch = new_scratch(weights)
-    most = ROOM * width
-    room = most + weights.num_nodes
-    score, spare = np.empty(room, np.float32), np.empty(room, np.float32)
-    child, parent = np.empty(room, np.int64), np.empty(room, np.int64)
+    full = BUFFER_BEAMS * beam
+    capacity = full + weights.num_nodes
+    score, spare = np.empty(capacity, np.float32), np.empty(capacity, np.float32)
+    child, parent = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     state = begin(weights, user).reshape(1, -1)
     total, node = np.zeros(1, np.float32), np.zeros(1, np.int64)
     for layer in range(depth):
-        size, cut = 0, np.float32(-np.inf)
+        size, threshold = 0, np.float32(-np.inf)
         for b in range(len(node)):
-            if total[b] <= cut:
+            if total[b] <= threshold:
                 break
-            row = b % TOGETHER
+            row = b % STATES
             if row == 0:
-                score_nodes(weights, state[b : b + TOGETHER], layer, scratch)
+                score_nodes(weights, state[b : b + STATES], layer, scratch)
             base, logits = total[b] - scratch.norms[row], scratch.logits[row]
             for c in range(trie.first_child[node[b]], trie.first_child[node[b] + 1]):
                 value = base + logits[trie.label[c]]
-                if value > cut:
+                if value > threshold:
                     score[size], child[size], parent[size] = value, c, b
                     size += 1
-            if size > most:
-                cut = _keep_best(score, child, parent, spare, size, width)
-                size = width
-        if size > width:
-            _keep_best(score, child, parent, spare, size, width)
-            size = width
+            if size > full:
+                threshold = partition_top_k(score, child, parent, spare, size, beam)
+                size = beam
+        if size > beam:
+            partition_top_k(score, child, parent, spare, size, beam)
+            size = beam
         order = np.argsort(-score[:size], kind="mergesort")
         total, node = score[:size][order], child[:size][order]
         if layer + 1 < depth:
@@ -98,46 +93,29 @@ def beam_search(weights: StructureWeights, trie: Trie, user: Floats, width: int,
 
 
 @njit(cache=True, nogil=True)
-def _keep_best(score: Floats, child: Places, parent: Places, spare: Floats, size: int, width: int) -> np.float32:
-    """Move the `width` best of `size` to the front, in their order, and return the worst score kept."""
-    spare[:size] = score[:size]
-    cut = kth_largest(spare, size, width)
-    above = 0
-    for i in range(size):
-        above += score[i] > cut
-    kept, equal = 0, width - above
-    for i in range(size):
-        if score[i] > cut or (score[i] == cut and equal > 0):
-            equal -= score[i] == cut
-            score[kept], child[kept], parent[kept] = score[i], child[i], parent[i]
-            kept += 1
-    return cut
-
-
-@njit(cache=True, nogil=True)
-def layer_log_probabilities(weights: StructureWeights, user: Floats, nodes: Places) -> Floats:
+def layer_log_probabilities(weights: StructureWeights, user: Floats, nodes: Ints) -> Floats:
     """log p(c_d | x, c_1..c_{d-1}) of paths (path, layer).
 
     Paths in the order of their codes share the work on common prefixes.
     """
     result = np.empty(nodes.shape, np.float32)
     start = begin(weights, user).reshape(1, -1)
-    for first in range(0, len(nodes), BLOCK):
-        _score_block(weights, start, nodes[first : first + BLOCK], result[first : first + BLOCK])
+    for first in range(0, len(nodes), PATH_BLOCK):
+        _score_block(weights, start, nodes[first : first + PATH_BLOCK], result[first : first + PATH_BLOCK])
     return result
 
 
 @njit(cache=True, nogil=True)
-def _score_block(weights: StructureWeights, states: Floats, nodes: Places, result: Floats) -> None:
-    """Layer by layer: the state of every distinct prefix once, and several at a time."""
+def _score_block(weights: StructureWeights, states: Floats, nodes: Ints, result: Floats) -> None:
+    """Score layer by layer, the state of every distinct prefix once and several at a time."""
     scratch = new_scratch(weights)
     count, depth = nodes.shape
     prefix_of, parents, chosen = np.zeros(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
     for layer in range(depth):
         path = 0
-        for first in range(0, len(states), TOGETHER):
-            score_nodes(weights, states[first : first + TOGETHER], layer, scratch)
-            while path < count and prefix_of[path] < first + TOGETHER:
+        for first in range(0, len(states), STATES):
+            score_nodes(weights, states[first : first + STATES], layer, scratch)
+            while path < count and prefix_of[path] < first + STATES:
                 row = prefix_of[path] - first
                 result[path, layer] = scratch.logits[row, nodes[path, layer]] - scratch.norms[row]
                 path += 1

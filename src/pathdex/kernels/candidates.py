@@ -1,4 +1,4 @@
-"""Paths to candidates to the best n: the items on the paths, filters, the budget, the final score."""
+"""Paths to candidates to the best n: gather the items on the paths, keep the most probable, rerank."""
 
 from __future__ import annotations
 
@@ -6,80 +6,86 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from pathdex.kernels.arithmetic import Floats, dot
-from pathdex.kernels.beam import Places, Trie, beam_search
+from pathdex.kernels.beam import Trie, beam_search
+from pathdex.kernels.gemm import dot
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table
+from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.prefetch import prefetch_row
 from pathdex.kernels.structure import StructureWeights
-from pathdex.kernels.topk import kth_largest
+from pathdex.kernels.topk import top_k_items
+from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
-Items = NDArray[np.int64]
+ALL_ITEMS = as_readonly(np.empty(0), np.bool_)
+"""The mask that allows every item."""
+NO_ITEMS = as_readonly(np.empty(0), np.int32)
+"""Nothing to exclude."""
 EXCLUDED = -2
-AHEAD = 12
-"""Rows that are asked for before they are needed."""
+PREFETCH_AHEAD = 12
+"""Items between a prefetch and its use."""
 
 
-class ItemData(NamedTuple):
-    """What a query reads of the items."""
+class PathItems(NamedTuple):
+    """The items on each path in use."""
 
-    offsets: Places
+    offsets: Ints
     """The items on path i are `items[offsets[i]:offsets[i + 1]]`."""
-    items: NDArray[np.int32]
+    items: Int32s
     log_shares: Floats
-    """log p(v | c), beside `items`."""
-    table: Floats
-    """(item, [input vector | output vector | bias]); input and output may be one."""
+    """log p(v | c) of each entry of `items`."""
 
 
 @njit(cache=True, nogil=True)
 def find_candidates(
     weights: StructureWeights,
     trie: Trie,
-    data: ItemData,
+    on_paths: PathItems,
     user: Floats,
-    exclude: NDArray[np.int32],
-    mask: NDArray[np.bool_],
-    width: int,
-    least: int,
-    limit: int,
-) -> tuple[bool, Items, Floats]:
+    exclude: Int32s,
+    mask: Mask,
+    beam: int,
+    min_candidates: int,
+    max_beam: int,
+) -> tuple[bool, Ints, Floats]:
     """The eligible items on the paths that a beam finds, and log sum_j p(c_j | x) p(v | c_j) of each.
 
-    An empty `mask` allows all items. Where fewer than `least` are eligible, the beam doubles, until every path has been
-    followed, or until it would be wider than `limit`: then the first result is False and the search has failed.
+    An empty `mask` allows all items. If fewer than `min_candidates` are eligible, the beam doubles until there are
+    enough or it holds every path. The first result is False if the beam would have to exceed `max_beam`.
     """
-    paths = len(data.offsets) - 1
+    paths = len(on_paths.offsets) - 1
     while True:
-        places, log_p = beam_search(weights, trie, user, min(width, paths), weights.depth)
-        items, log_probability = _gather(data, places, log_p, exclude, mask)
-        if len(items) >= least or width >= paths:
+        positions, log_p = beam_search(weights, trie, user, min(beam, paths), weights.depth)
+        items, log_probability = gather_items(on_paths, positions, log_p, exclude, mask)
+        if len(items) >= min_candidates or beam >= paths:
             return True, items, log_probability
-        if 2 * width > limit:
+        if 2 * beam > max_beam:
             return False, items, log_probability
-        width *= 2
+        beam *= 2
 
 
 @njit(cache=True, nogil=True)
-def _gather(
-    data: ItemData, places: Places, log_p: Floats, exclude: NDArray[np.int32], mask: NDArray[np.bool_]
-) -> tuple[Items, Floats]:
+def gather_items(
+    on_paths: PathItems, positions: Ints, log_p: Floats, exclude: Int32s, mask: Mask
+) -> tuple[Ints, Floats]:
+    """The distinct eligible items on paths, given by position, in the order of their first path.
+
+    Returns log sum_j p(c_j | x) p(v | c_j) of each. An empty `mask` allows all items.
+    """
     total = 0
-    for place in places:
-        total += data.offsets[place + 1] - data.offsets[place]
+    for path in positions:
+        total += on_paths.offsets[path + 1] - on_paths.offsets[path]
     position_of = new_table(total + len(exclude))
     for item in exclude:
         slot = find_slot(position_of, item)
         position_of[slot, 0], position_of[slot, 1] = item, EXCLUDED
     found, scores = np.empty(total, np.int64), np.empty(total, np.float32)
     count = 0
-    for rank in range(len(places)):
-        for posting in range(data.offsets[places[rank]], data.offsets[places[rank] + 1]):
-            item = data.items[posting]
+    for rank in range(len(positions)):
+        for posting in range(on_paths.offsets[positions[rank]], on_paths.offsets[positions[rank] + 1]):
+            item = on_paths.items[posting]
             if len(mask) and not mask[item]:
                 continue
-            score = log_p[rank] + data.log_shares[posting]
+            score = log_p[rank] + on_paths.log_shares[posting]
             slot = find_slot(position_of, item)
             if position_of[slot, 0] == EMPTY:
                 position_of[slot, 0], position_of[slot, 1] = item, count
@@ -93,46 +99,30 @@ def _gather(
 
 
 @njit(cache=True, nogil=True)
-def most_probable(items: Items, log_probability: Floats, budget: int) -> tuple[Items, Floats]:
-    """At most `budget` of the candidates, the most probable ones; ties by item."""
-    kept = best_places(items, log_probability, budget)
+def most_probable(items: Ints, log_probability: Floats, candidates: int) -> tuple[Ints, Floats]:
+    """At most `candidates` of the items, the most probable; ties by item."""
+    kept = top_k_items(items, log_probability, candidates)
     return items[kept], log_probability[kept]
 
 
 @njit(cache=True, nogil=True)
-def rerank(data: ItemData, user: Floats, items: Items, prior: Floats, n: int) -> tuple[Items, Floats]:
-    """The best n candidates by x . y_v + b_v plus what is known of each beforehand, best first, ties by item."""
+def rerank(table: Floats, user: Floats, items: Ints, prior: Floats, n: int) -> tuple[Ints, Floats]:
+    """The best n items by x . y_v + b_v + prior, best first, ties by item.
+
+    The last columns of `table` (item, ...) hold y_v and b_v.
+    """
     scores = np.empty(len(items), np.float32)
-    # Apart from the selection, so that the rows of several items are on their way from memory at once.
+    # Separate from the selection, so that the rows of several items are on their way from memory at once.
     for i in range(len(items)):
-        if i + AHEAD < len(items):
-            prefetch_row(data.table, items[i + AHEAD])  # type: ignore[call-arg]
-        row = data.table[items[i]]
+        if i + PREFETCH_AHEAD < len(items):
+            prefetch_row(table, items[i + PREFETCH_AHEAD])
+        row = table[items[i]]
         last = len(row) - 1
         scores[i] = dot(row[last - len(user) : last], user) + row[last] + prior[i]
     for i in range(len(items)):
         if np.isnan(scores[i]):
             scores[i] = -np.inf
-    best = best_places(items, scores, n)
+    best = top_k_items(items, scores, n)
     order = best[np.argsort(items[best], kind="mergesort")]
     order = order[np.argsort(-scores[order], kind="mergesort")]
     return items[order], scores[order]
-
-
-@njit(cache=True, nogil=True)
-def best_places(items: Items, scores: Floats, n: int) -> Places:
-    """The places of the n highest scores, in no order; ties by item."""
-    if len(scores) <= n:
-        return np.arange(len(scores))
-    cut = kth_largest(scores.copy(), len(scores), n)
-    best = np.empty(n, np.int64)
-    count = 0
-    for i in range(len(scores)):
-        if scores[i] > cut:
-            best[count] = i
-            count += 1
-    tied = np.flatnonzero(scores == cut)
-    if len(tied) > n - count:
-        tied = tied[np.argsort(items[tied])]
-    best[count:] = tied[: n - count]
-    return best

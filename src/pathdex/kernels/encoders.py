@@ -1,8 +1,8 @@
 """The user encoders of `pathdex.model.encoders`, one history at a time.
 
-A compiled encoder reads a history item by item into a state, rows of `dim` numbers, and makes the user vector from the
-state. So a state can be kept and go on with the next item. A new one is a class here and an entry in `ENCODERS`; an
-encoder of the model without an entry is run by torch.
+A compiled encoder reads a history item by item into a state (row, dim) and computes the user vector from it, so a state
+can be kept and continued with the next item. To add an encoder, write a class and enter it in `ENCODERS`; an encoder
+without an entry runs in torch.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from numba import njit
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from pathdex.kernels.arithmetic import Floats, add_product, sigmoid
-from pathdex.kernels.attention import AttentionWeights, advance_attention, read_attention
-from pathdex.kernels.gemm import add_products
-from pathdex.kernels.layout import frozen, linear
+from pathdex.kernels.attention import HEADER, AttentionWeights, advance_attention, read_attention
+from pathdex.kernels.exp import sigmoid
+from pathdex.kernels.gemm import gemm_accumulate, gemv_accumulate
+from pathdex.kernels.layout import as_matrix, as_readonly
 from pathdex.kernels.prefetch import prefetch_row
+from pathdex.kernels.types import Floats, Ints
 
 Weights = Mapping[str, NDArray[Any]]
 
 
 class Encoder(Protocol):
-    """Reads items into a state and makes user vectors of it."""
+    """Reads items into a state and computes user vectors from it."""
 
     @classmethod
     def pack(cls, weights: Weights) -> Self:
-        """From the encoder's weights by their names in the model, without the prefix `encoder.`."""
+        """Pack weights by their names in the model, without the prefix `encoder.`."""
 
     def state_rows(self, capacity: int) -> int:
-        """How many rows a state needs that reads at most `capacity` inputs."""
+        """The number of rows of a state that reads at most `capacity` inputs."""
 
     def advance(self, state: Floats, count: int, inputs: Floats) -> None:
-        """Let a state that has read `count` inputs read further ones (time, dim)."""
+        """Update a state that has read `count` inputs with further ones (time, dim)."""
 
     def read(self, state: Floats, count: int) -> Floats:
         """The user vector after `count` inputs."""
@@ -57,14 +58,14 @@ class GRU(NamedTuple):
     @classmethod
     def pack(cls, weights: Weights) -> GRU:
         return cls(
-            linear(weights["recurrent.weight_ih_l0"]),
-            frozen(weights["recurrent.bias_ih_l0"]),
-            linear(weights["recurrent.weight_hh_l0"]),
-            frozen(weights["recurrent.bias_hh_l0"]),
-            linear(weights["project.weight"]),
-            frozen(weights["project.bias"]),
-            linear(weights["last.weight"]),
-            linear(weights["mean.weight"]),
+            as_matrix(weights["recurrent.weight_ih_l0"]),
+            as_readonly(weights["recurrent.bias_ih_l0"]),
+            as_matrix(weights["recurrent.weight_hh_l0"]),
+            as_readonly(weights["recurrent.bias_hh_l0"]),
+            as_matrix(weights["project.weight"]),
+            as_readonly(weights["project.bias"]),
+            as_matrix(weights["last.weight"]),
+            as_matrix(weights["mean.weight"]),
         )
 
     def state_rows(self, capacity: int) -> int:
@@ -90,12 +91,12 @@ class Pooled(NamedTuple):
     @classmethod
     def pack(cls, weights: Weights) -> Pooled:
         return cls(
-            linear(weights["network.0.weight"]),
-            frozen(weights["network.0.bias"]),
-            linear(weights["network.2.weight"]),
-            frozen(weights["network.2.bias"]),
-            linear(weights["last.weight"]),
-            linear(weights["mean.weight"]),
+            as_matrix(weights["network.0.weight"]),
+            as_readonly(weights["network.0.bias"]),
+            as_matrix(weights["network.2.weight"]),
+            as_readonly(weights["network.2.bias"]),
+            as_matrix(weights["last.weight"]),
+            as_matrix(weights["mean.weight"]),
         )
 
     def state_rows(self, capacity: int) -> int:
@@ -110,7 +111,7 @@ class Pooled(NamedTuple):
 
 
 class Attention(NamedTuple):
-    """State: see `attention`."""
+    """State: see `pathdex.kernels.attention`."""
 
     weights: AttentionWeights
 
@@ -119,7 +120,7 @@ class Attention(NamedTuple):
         return cls(AttentionWeights.pack(weights))
 
     def state_rows(self, capacity: int) -> int:
-        return 3 + 2 * capacity * len(self.weights.merge)
+        return HEADER + 2 * capacity * len(self.weights.merge)
 
     def advance(self, state: Floats, count: int, inputs: Floats) -> None:
         advance_attention(self.weights, state, count, inputs)
@@ -132,13 +133,13 @@ ENCODERS: dict[str, type[GRU | Pooled | Attention]] = {"gru": GRU, "pooled": Poo
 
 
 @njit(cache=True, nogil=True)
-def input_vectors(table: Floats, start: Floats, codes: NDArray[np.int64]) -> Floats:
-    """The vectors (time, dim) by which items are read; code -1 is the start of a history."""
+def input_vectors(table: Floats, start: Floats, codes: Ints) -> Floats:
+    """The input vectors (time, dim) of items; code -1 is the start of a history."""
     dim = len(start)
     inputs = np.empty((len(codes), dim), np.float32)
     for code in codes:
         if code >= 0:
-            prefetch_row(table, code)  # type: ignore[call-arg]
+            prefetch_row(table, code)
     for t in range(len(codes)):
         if codes[t] < 0:
             inputs[t] = start
@@ -152,24 +153,24 @@ def input_vectors(table: Floats, start: Floats, codes: NDArray[np.int64]) -> Flo
 def _advance_gru(weights: GRU, state: Floats, inputs: Floats) -> None:
     dim = state.shape[1]
     hidden, total = state[0], state[1]
-    every, back = np.empty((len(inputs), 3 * dim), np.float32), np.empty((1, 3 * dim), np.float32)
-    every[:] = weights.input_bias
-    add_products(inputs, len(inputs), weights.inputs, every)
-    new, bits = np.empty(dim, np.float32), np.empty(2 * dim, np.int32)
-    # Views from 0 on: an index that might be negative keeps a loop from being vectorised.
-    back_gates, back_new, bias = back[0, : 2 * dim], back[0, 2 * dim :], weights.hidden_bias
+    from_inputs, from_hidden = np.empty((len(inputs), 3 * dim), np.float32), np.empty((1, 3 * dim), np.float32)
+    from_inputs[:] = weights.input_bias
+    gemm_accumulate(inputs, len(inputs), weights.inputs, from_inputs)
+    new = np.empty(dim, np.float32)
+    # Views that begin at 0: an index that might be negative keeps LLVM from vectorising a loop.
+    hidden_gates, hidden_new, bias = from_hidden[0, : 2 * dim], from_hidden[0, 2 * dim :], weights.hidden_bias
     for t in range(len(inputs)):
-        gates, update, ahead_new = every[t, : 2 * dim], every[t, dim : 2 * dim], every[t, 2 * dim :]
+        gates, update, input_new = from_inputs[t, : 2 * dim], from_inputs[t, dim : 2 * dim], from_inputs[t, 2 * dim :]
         for k in range(len(bias)):
-            back[0, k] = bias[k]
-        add_products(state, 1, weights.hidden, back)
+            from_hidden[0, k] = bias[k]
+        gemm_accumulate(state, 1, weights.hidden, from_hidden)
         for k in range(len(gates)):
-            gates[k] += back_gates[k]
-        sigmoid(gates, 2 * dim, bits)  # r and z
+            gates[k] += hidden_gates[k]
+        sigmoid(gates)  # r and z
         for k in range(len(new)):
             # tanh(x) = 2 sigmoid(2 x) - 1
-            new[k] = np.float32(2.0) * (ahead_new[k] + gates[k] * back_new[k])
-        sigmoid(new, dim, bits)
+            new[k] = np.float32(2.0) * (input_new[k] + gates[k] * hidden_new[k])
+        sigmoid(new)
         for k in range(len(new)):
             value = np.float32(2.0) * new[k] - np.float32(1.0)
             hidden[k] = value + update[k] * (hidden[k] - value)
@@ -180,9 +181,9 @@ def _advance_gru(weights: GRU, state: Floats, inputs: Floats) -> None:
 @njit(cache=True, nogil=True, fastmath=True)
 def _read_gru(weights: GRU, state: Floats, count: int) -> Floats:
     user = weights.project_bias.copy()
-    add_product(state[0], weights.project, user)
-    add_product(state[2], weights.last, user)
-    add_product(state[1] / np.float32(count), weights.mean, user)
+    gemv_accumulate(state[0], weights.project, user)
+    gemv_accumulate(state[2], weights.last, user)
+    gemv_accumulate(state[1] / np.float32(count), weights.mean, user)
     return user
 
 
@@ -193,9 +194,9 @@ def _read_pooled(weights: Pooled, state: Floats, count: int) -> Floats:
     both[:dim] = state[0] / np.float32(count)
     both[dim:] = state[1]
     hidden = weights.first_bias.copy()
-    add_product(both, weights.first, hidden)
+    gemv_accumulate(both, weights.first, hidden)
     user = weights.second_bias.copy()
-    add_product(np.maximum(hidden, np.float32(0.0)), weights.second, user)
-    add_product(both[dim:], weights.last, user)
-    add_product(both[:dim], weights.mean, user)
+    gemv_accumulate(np.maximum(hidden, np.float32(0.0)), weights.second, user)
+    gemv_accumulate(both[dim:], weights.last, user)
+    gemv_accumulate(both[:dim], weights.mean, user)
     return user

@@ -1,18 +1,15 @@
-"""Open-addressing hash tables over path codes, for the compiled loops of this package.
+"""Open-addressing hash tables with integer keys, for compiled loops.
 
-A table is an (slots, 2) int64 array of key and value, the number of slots a power of two; an empty slot has key -1.
-Key and value share a cache line, since a lookup in a large table costs one line of memory and little else.
+A table is a (slots, 2) int64 array of key and value; the number of slots is a power of two and an empty slot has key
+-1. Key and value share a cache line, since a lookup in a large table costs one cache line and little else.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numba import njit, prange
-from numpy.typing import NDArray
 
-Codes: TypeAlias = NDArray[np.int64]
+from pathdex.kernels.types import Ints, Mask
 
 EMPTY = -1
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
@@ -20,8 +17,8 @@ _HALF = np.uint64(32)
 
 
 @njit(cache=True, nogil=True)
-def new_table(entries: int) -> Codes:
-    """An empty table with room for `entries` keys at half load."""
+def new_table(entries: int) -> Ints:
+    """An empty table that holds `entries` keys at a load of at most one half."""
     slots = 16
     while slots < 2 * entries:
         slots *= 2
@@ -29,7 +26,7 @@ def new_table(entries: int) -> Codes:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def find_slot(table: Codes, key: int | np.int64) -> int:
+def find_slot(table: Ints, key: int | np.int64) -> int:
     """The slot that holds the key, or the empty slot where it belongs."""
     mask = table.shape[0] - 1
     mixed = np.uint64(key) * _GOLDEN
@@ -40,7 +37,7 @@ def find_slot(table: Codes, key: int | np.int64) -> int:
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def rows_with_repeats(codes: Codes) -> NDArray[np.bool_]:
+def rows_with_repeats(codes: Ints) -> Mask:
     """Which rows hold a code twice; -1 may repeat."""
     repeats = np.zeros(len(codes), np.bool_)
     for row in prange(len(codes)):

@@ -1,7 +1,7 @@
-"""How arrays are handed to compiled code.
+"""How arrays are passed to compiled code.
 
-Numba compiles a function once for each type of its arguments, and a mapped array is of another type than one in memory:
-it cannot be written to. So all weights are made read-only, and one compiled version serves both.
+Numba compiles a function once per argument type, and a mapped array has another type than one in memory: it is
+read-only. Making all weights read-only lets one compiled version serve both.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 
-def frozen(array: NDArray[Any], dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """A contiguous read-only view of this type, or a copy where the array is not like that yet."""
+def as_readonly(array: NDArray[Any], dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """A contiguous read-only view with this dtype; a copy only where layout or dtype differ."""
     view = np.ascontiguousarray(array, dtype).view(np.ndarray)
     if view is array:
         view = array.view()
@@ -21,6 +21,6 @@ def frozen(array: NDArray[Any], dtype: DTypeLike = np.float32) -> NDArray[Any]:
     return view
 
 
-def linear(weight: NDArray[Any]) -> NDArray[Any]:
-    """A weight (out, in), as torch keeps it, as a matrix (in, out): a product then goes row by row."""
-    return frozen(np.swapaxes(weight, -1, -2))
+def as_matrix(weight: NDArray[Any]) -> NDArray[Any]:
+    """A weight (out, in), as torch stores it, as a read-only matrix (in, out), so that products go row by row."""
+    return as_readonly(np.swapaxes(weight, -1, -2))

@@ -1,4 +1,4 @@
-"""Asking for a row of an array before it is needed, so that several are on their way from memory at once."""
+"""Prefetching a row of an array, so that several rows are on their way from memory at once."""
 
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False
 from __future__ import annotations
@@ -12,23 +12,26 @@ from numba.extending import intrinsic
 
 LINE = 64
 """Bytes of a cache line."""
+LINES = 5
+"""Cache lines to prefetch: a row of 256 bytes that does not begin on a line."""
 
 
-@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def prefetch_row(typing_context: Any, array: Any, row: Any) -> Any:
-    """Ask for `array[row]`, for an array of two dimensions; all of it where it has at most 256 bytes and a bit."""
-
+def _prefetch_intrinsic(typing_context: Any, array: Any, row: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        held = context.make_array(signature.args[0])(context, builder, arguments[0])
-        stride = cgutils.unpack_tuple(builder, held.strides)[0]
+        matrix = context.make_array(signature.args[0])(context, builder, arguments[0])
+        stride = cgutils.unpack_tuple(builder, matrix.strides)[0]
         byte = ir.IntType(8).as_pointer()
-        begin = builder.gep(builder.bitcast(held.data, byte), [builder.mul(arguments[1], stride)])
+        begin = builder.gep(builder.bitcast(matrix.data, byte), [builder.mul(arguments[1], stride)])
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        ask = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        for line in range(0, 5 * LINE, LINE):
-            place = builder.gep(begin, [ir.Constant(ir.IntType(64), line)])
-            builder.call(ask, [place, number(0), number(3), number(1)])  # to read, to be kept, data
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        for line in range(0, LINES * LINE, LINE):
+            address = builder.gep(begin, [ir.Constant(ir.IntType(64), line)])
+            builder.call(prefetch, [address, number(0), number(3), number(1)])  # read, keep in all caches, data
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
+
+
+prefetch_row: Any = intrinsic(_prefetch_intrinsic)
+"""prefetch_row(array, row): prefetch the first 256 bytes of a row of a matrix. A row that does not exist is safe."""

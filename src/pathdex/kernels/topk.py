@@ -1,4 +1,4 @@
-"""Selecting the largest of many values, and a bounded heap."""
+"""The k largest of many values: quickselect, the selections built on it, and a bounded heap."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from typing import TypeAlias
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from pathdex.kernels.arithmetic import Floats
+from pathdex.kernels.types import Floats, Ints
 
-Ints: TypeAlias = NDArray[np.int64]
 Score: TypeAlias = float | np.float32
 
 
 @njit(cache=True, nogil=True)
 def kth_largest(values: Floats, count: int, k: int) -> np.float32:
-    """The k-th largest of the first `count` values by quickselect, which reorders them."""
+    """The k-th largest of the first `count` values by quickselect, which moves the k largest to the front."""
     low, high, want = 0, count - 1, k - 1
     while low < high:
         pivot = values[(low + high) // 2]
@@ -41,6 +39,92 @@ def kth_largest(values: Floats, count: int, k: int) -> np.float32:
 
 
 @njit(cache=True, nogil=True)
+def top_k_threshold(values: Floats, count: int, k: int) -> tuple[np.float32, int]:
+    """The k-th largest of the first `count` values, and how many values equal to it are among the k largest.
+
+    Reorders the values.
+    """
+    threshold = kth_largest(values, count, k)
+    above = 0
+    for i in range(k):
+        above += values[i] > threshold
+    return threshold, k - above
+
+
+@njit(cache=True, nogil=True)
+def partition_top_k(scores: Floats, first: Ints, second: Ints, scratch: Floats, count: int, k: int) -> np.float32:
+    """Move the k largest of `count` scores, with what `first` and `second` hold beside them, to the front.
+
+    They keep their order, and of equal scores the first stay. Returns the smallest score kept.
+    """
+    scratch[:count] = scores[:count]
+    threshold, ties = top_k_threshold(scratch, count, k)
+    kept = 0
+    for i in range(count):
+        if scores[i] > threshold or (scores[i] == threshold and ties > 0):
+            ties -= scores[i] == threshold
+            scores[kept], first[kept], second[kept] = scores[i], first[i], second[i]
+            kept += 1
+    return threshold
+
+
+@njit(cache=True, nogil=True)
+def select_top_k(values: Floats, count: int, k: int, floor: np.float32, scratch: Floats, chosen: Ints) -> int:
+    """Write the positions of the k largest of the first `count` values to `chosen`, largest first, ties by position.
+
+    Returns their number, which is smaller than k where fewer values are positive. The k largest must be at least
+    `floor`; a higher floor saves work. `scratch` and `chosen` need room for `count` entries.
+    """
+    size = 0
+    for i in range(count):
+        chosen[size], scratch[size] = i, values[i]
+        size += values[i] >= floor and values[i] > 0
+    if size > k:
+        threshold, ties = top_k_threshold(scratch, size, k)
+        kept = 0
+        for i in range(size):
+            value = values[chosen[i]]
+            if value > threshold or (value == threshold and ties > 0):
+                ties -= value == threshold
+                chosen[kept] = chosen[i]
+                kept += 1
+        size = k
+    _sort_positions(values, chosen, size)
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _sort_positions(values: Floats, positions: Ints, size: int) -> None:
+    """Sort the first `size` positions by falling value: a stable insertion sort, since they are few."""
+    for i in range(1, size):
+        position = positions[i]
+        value, j = values[position], i
+        while j > 0 and values[positions[j - 1]] < value:
+            positions[j] = positions[j - 1]
+            j -= 1
+        positions[j] = position
+
+
+@njit(cache=True, nogil=True)
+def top_k_items(items: Ints, scores: Floats, k: int) -> Ints:
+    """The positions of the k highest scores, unsorted; equal scores go by item."""
+    if len(scores) <= k:
+        return np.arange(len(scores))
+    threshold, ties = top_k_threshold(scores.copy(), len(scores), k)
+    best = np.empty(k, np.int64)
+    count = 0
+    for i in range(len(scores)):
+        if scores[i] > threshold:
+            best[count] = i
+            count += 1
+    tied = np.flatnonzero(scores == threshold)
+    if len(tied) > ties:
+        tied = tied[np.argsort(items[tied])]
+    best[count:] = tied[:ties]
+    return best
+
+
+@njit(cache=True, nogil=True)
 def _worse(score: Score, item: int, other_score: Score, other_item: int) -> bool:
     return bool(score < other_score or (score == other_score and item > other_item))
 
@@ -51,25 +135,25 @@ def heap_push(items: Ints, scores: Floats, size: int, item: int, score: Score) -
     if score != score:
         score = -np.inf
     if size < len(items):
-        place = size
-        while place > 0:
-            parent = (place - 1) // 2
+        position = size
+        while position > 0:
+            parent = (position - 1) // 2
             if not _worse(score, item, scores[parent], items[parent]):
                 break
-            items[place], scores[place] = items[parent], scores[parent]
-            place = parent
-        items[place], scores[place] = item, score
+            items[position], scores[position] = items[parent], scores[parent]
+            position = parent
+        items[position], scores[position] = item, score
         return size + 1
     if not _worse(scores[0], items[0], score, item):
         return size
-    place = 0
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
+    position = 0
+    while 2 * position + 1 < size:
+        child = 2 * position + 1
         if child + 1 < size and _worse(scores[child + 1], items[child + 1], scores[child], items[child]):
             child += 1
         if not _worse(scores[child], items[child], score, item):
             break
-        items[place], scores[place] = items[child], scores[child]
-        place = child
-    items[place], scores[place] = item, score
+        items[position], scores[position] = items[child], scores[child]
+        position = child
+    items[position], scores[position] = item, score
     return size

@@ -22,7 +22,8 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import BundleError, ConfigError, NotFittedError, QueryError, did_you_mean
-from pathdex.retrieval.filters import NO_FILTERS, Codes, Filters, Mask
+from pathdex.kernels.types import Ints, Mask
+from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
 from pathdex.storage.bundle import Bundle, read_bundle, write_bundle
 
@@ -195,7 +196,7 @@ class Recommender(ABC):
         ranking = self.rank(known, n, self._filters(queries, known), **options)
         return [self._answer(items, scores) for items, scores in zip(ranking.items, ranking.scores, strict=True)]
 
-    def _answer(self, items: Codes, scores: NDArray[np.float32]) -> list[ScoredItem]:
+    def _answer(self, items: Ints, scores: NDArray[np.float32]) -> list[ScoredItem]:
         """The ranking of one query, in ids."""
         found = items != UNKNOWN
         return list(map(ScoredItem, self.items.ids(items[found]), scores[found].tolist()))
@@ -232,10 +233,10 @@ class Recommender(ABC):
 
     def _filters(self, queries: Sequence[Query], histories: Ragged) -> Filters:
         """Filters of queries in codes. Queries that share a list share its codes."""
-        codes: dict[int, Codes] = {}
+        codes: dict[int, Ints] = {}
         none = np.empty(0, np.int64)
 
-        def known(ids: Iterable[Id]) -> Codes:
+        def known(ids: Iterable[Id]) -> Ints:
             if isinstance(ids, list | tuple) and not ids:
                 return none
             if id(ids) not in codes:

@@ -31,8 +31,9 @@ from pathdex.recommenders.model_state import ModelState
 from pathdex.retrieval.explain import Explanation, WhyNot, explain, why_not
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
-from pathdex.retrieval.retriever import Retriever, UserState
+from pathdex.retrieval.retriever import Retriever
 from pathdex.retrieval.similar import similar_items
+from pathdex.retrieval.user_state import UserState
 
 if TYPE_CHECKING:
     from pathdex.model.network import Network
@@ -155,15 +156,15 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         The score is s(x, v) = x . y_v + b_v, plus `path_weight` times the log of the summed path probability and, with
         `neighbours`, plus `neighbour_weight` times the log of the similarity to the history's items.
         """
-        width = self._width(n, options)
+        search = self.search_options(n, options)
         items = np.full((len(histories), n), UNKNOWN, np.int64)
         scores = np.full((len(histories), n), -np.inf, np.float32)
         candidates = np.zeros(len(histories), np.int64)
 
         def answer(query: int) -> None:
-            state = self.retriever.read(histories[query])
-            found = self.retriever.candidates(state, filters, query, least=n, **width)
-            best, final = self.retriever.rank(state.vector, found, n)
+            state = self.retriever.encoder.encode(histories[query])
+            found = self.retriever.find_candidates(state, filters, query, min_candidates=n, **search)
+            best, final = self.retriever.rerank(state.vector, found, n)
             items[query, : len(best)], scores[query, : len(best)] = best, final
             candidates[query] = len(found.items)
 
@@ -174,21 +175,21 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         self, histories: Ragged, filters: Filters = NO_FILTERS, *, n: int = 1, **options: Any
     ) -> Ragged:
         """The items that `rank` scores for each history, with the same options."""
-        width = self._width(n, options)
-        states = (self.retriever.read(history) for history in histories)
+        search = self.search_options(n, options)
+        states = (self.retriever.encoder.encode(history) for history in histories)
         return Ragged.from_rows(
-            self.retriever.candidates(state, filters, query, least=n, **width).items
+            self.retriever.find_candidates(state, filters, query, min_candidates=n, **search).items
             for query, state in enumerate(states)
         )
 
-    def _width(self, n: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    def search_options(self, n: int, options: Mapping[str, Any]) -> dict[str, Any]:
         """The beam size and the candidate budget, if any, from the query options."""
         self._check_options(options)
         beam, candidates = options.get("beam"), options.get("candidates")
         if beam is not None:
             beam = check_positive("beam", beam, f"leave it out for the default {self.config.beam_size}")
         if candidates is not None:
-            candidates = check_positive("candidates", candidates, "leave it out for no budget")
+            candidates = check_positive("candidates", candidates, "leave it out for no limit")
             if candidates < n:
                 raise QueryError(
                     f"must be at least n={n}, or n items cannot be found",
@@ -221,18 +222,18 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         vectors = np.empty((len(histories), self.config.embedding_dim), np.float32)
 
         def encode(query: int) -> None:
-            vectors[query] = self.retriever.read(histories[query]).vector
+            vectors[query] = self.retriever.encoder.encode(histories[query]).vector
 
         self._in_threads(encode, len(histories))
         return vectors
 
     def state(self, history: History = ()) -> UserState:
         """An encoded history, for `advance` and `recommend_next`."""
-        return self.retriever.read(self.encode_histories([history])[0])
+        return self.retriever.encoder.encode(self.encode_histories([history])[0])
 
     def advance(self, state: UserState, item: Id) -> UserState:
         """The state after one more item, without encoding the history again. The old state stays valid."""
-        return self.retriever.advance(state, self._code(item))
+        return self.retriever.encoder.advance(state, self._code(item))
 
     def recommend_next(
         self,
@@ -249,8 +250,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         check_n(n)
         query = Query((), exclude_seen, deny, allow, where)
         filters = self._filters([query], Ragged.from_rows([state.history]))
-        found = self.retriever.candidates(state, filters, 0, least=n, **self._width(n, options))
-        items, scores = self.retriever.rank(state.vector, found, n)
+        found = self.retriever.find_candidates(state, filters, 0, min_candidates=n, **self.search_options(n, options))
+        items, scores = self.retriever.rerank(state.vector, found, n)
         return self._answer(items, scores)
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
@@ -290,7 +291,11 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
         """Which paths of an item a beam finds for a history, their probabilities, and the item's score."""
         return explain(
-            self.retriever, self.state(history), item, self._code(item), beam=self._width(1, {"beam": beam})["beam"]
+            self.retriever,
+            self.state(history),
+            item,
+            self._code(item),
+            beam=self.search_options(1, {"beam": beam})["beam"],
         )
 
     def why_not(
@@ -308,7 +313,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
             self._code(item),
             exclude_seen=exclude_seen,
             n=n,
-            beam=self._width(1, {"beam": beam})["beam"],
+            beam=self.search_options(1, {"beam": beam})["beam"],
         )
 
     def warmup(self) -> Self:

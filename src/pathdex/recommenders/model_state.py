@@ -15,8 +15,9 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.index.postings import Postings
 from pathdex.kernels.neighbours import Neighbours
+from pathdex.kernels.types import Floats
 from pathdex.recommenders.base import EstimatorState
-from pathdex.retrieval.retriever import Floats, Retriever
+from pathdex.retrieval.retriever import Retriever
 
 if TYPE_CHECKING:
     from pathdex.model.network import Network

@@ -1,1 +1,1 @@
-"""Index and model to ranked items."""
+"""The query engine: beam search, candidates, filters, reranking, explanations and similar items."""

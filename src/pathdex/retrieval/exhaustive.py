@@ -1,18 +1,14 @@
-"""Exhaustive search by inner product: the score of every item, a block of the catalogue at a time."""
+"""Exhaustive search by inner product: every item is scored, one block of the catalogue at a time."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from pathdex.kernels.types import Floats
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, TopN, join_rankings, row_blocks
 
 QUERY_BLOCK = 256
 ITEM_BLOCK = 65_536
-"""256 x 65,536 float32 scores: 64 MB at a time, whatever the catalogue."""
-
-Floats = NDArray[np.float32]
+"""256 x 65,536 float32 scores take 64 MB at a time, for any catalogue."""
 
 
 def rank_exhaustively(users: Floats, vectors: Floats, bias: Floats, n: int, filters: Filters = NO_FILTERS) -> Ranking:

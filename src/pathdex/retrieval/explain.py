@@ -1,35 +1,34 @@
-"""Why an item was recommended, and why another was not: an item's paths as a history sees them."""
+"""Explanations of why an item was recommended, or why not, from the probabilities of its paths."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Id
 from pathdex.index.paths import decode_paths
+from pathdex.kernels.types import Floats, Ints
 from pathdex.retrieval.filters import NO_FILTERS, Filters
-from pathdex.retrieval.retriever import Retriever, UserState
-
-Vector = NDArray[np.float32]
+from pathdex.retrieval.retriever import Retriever
+from pathdex.retrieval.user_state import UserState
 
 
 @dataclass(frozen=True)
 class PathExplanation:
-    """One of an item's paths, as a history sees it."""
+    """One of an item's paths, given a history."""
 
     nodes: tuple[int, ...]
     layer_probability: tuple[float, ...]
     """p(c_d | x, c_1..c_{d-1}) of each layer; their product is `probability`."""
     probability: float
     beam_rank: int | None
-    """Its place among the paths that the beam found, from 1; None where the beam lost it."""
+    """Its rank among the paths that the beam found, from 1; None if the beam lost it."""
     lost_at: int | None
-    """The first layer, from 1, after which the beam no longer held the path; None where it was found."""
+    """The first layer, from 1, at which the beam lost the path; None if it was found."""
     size: int
-    """How many items lie on it."""
+    """The number of items on it."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Explanation:
     item: Id
     paths: tuple[PathExplanation, ...]
     score: float | None
-    """The final score; None where the item is no candidate."""
+    """The final score; None if the item is not a candidate."""
 
     def __str__(self) -> str:
         lines = [f"{self.item}: " + ("not retrieved" if self.score is None else f"score {self.score:.3f}")]
@@ -52,41 +51,41 @@ class Explanation:
 
 @dataclass(frozen=True)
 class WhyNot:
-    """What kept an item out of the best n, or that nothing did."""
+    """What kept an item out of the best n, if anything did."""
 
     explanation: Explanation
     reason: str
-    """`recommended`, `seen` (it is left out), `beam` (no path of it was found) or `rerank` (others score more)."""
+    """`recommended`, `seen` (excluded), `beam` (none of its paths was found) or `rerank` (others score higher)."""
     n: int
     beam: int
     layer: int | None
-    """With `beam`: the deepest layer, from 1, at which the beam still lost all of its paths."""
+    """If the reason is `beam`, the layer, from 1, at which the beam lost the last of its paths."""
     smallest_beam: int | None
-    """A beam of this width finds it, and one narrower does not; None where the beam in use finds it."""
+    """The smallest beam that finds it; None if the beam in use does."""
     rank: int | None
-    """Its place among the candidates, from 1; None where it is not one."""
+    """Its rank among the candidates, from 1; None if it is not a candidate."""
     needed: float | None
-    """The score of the n-th candidate; None where there are fewer."""
+    """The score of the n-th candidate; None if there are fewer."""
 
     def __str__(self) -> str:
         item = self.explanation.item
-        told = {
+        texts = {
             "recommended": f"{item} is recommended, at rank {self.rank}",
-            "seen": f"{item} is in the history, whose items are left out",
+            "seen": f"{item} is in the history, whose items are excluded",
             "beam": f"{item} was lost at layer {self.layer} by a beam of {self.beam}; "
             f"a beam of {self.smallest_beam} finds it",
             "rerank": f"{item} is candidate {self.rank} by score; the first {self.n} score "
             + (f"{self.needed:.3f} or more" if self.needed is not None else "more"),
         }
-        return f"{told[self.reason]}\n{self.explanation}"
+        return f"{texts[self.reason]}\n{self.explanation}"
 
 
 def explain(retriever: Retriever, state: UserState, item: Id, code: int, *, beam: int) -> Explanation:
-    """How a user sees the paths of one item."""
+    """The paths of one item, with their probabilities for a user."""
     user, paths = state.vector, retriever.paths[code]
     nodes = decode_paths(paths, retriever.postings.num_nodes, retriever.postings.depth)
-    layers = np.exp(retriever.layers(user, paths).astype(np.float64))
-    ranks = {int(path): rank for rank, path in enumerate(retriever.beam(user, beam)[0], start=1)}
+    layers = np.exp(retriever.path_log_probabilities(user, paths).astype(np.float64))
+    ranks = {int(path): rank for rank, path in enumerate(retriever.search_paths(user, beam)[0], start=1)}
     parts = [
         PathExplanation(
             nodes=tuple(int(node) for node in nodes[row]),
@@ -112,9 +111,9 @@ def why_not(
     n: int,
     beam: int,
 ) -> WhyNot:
-    """What keeps one item out of the best n of a history."""
+    """What keeps one item out of the best n of a history, if anything does."""
     user = state.vector
-    ranking = _ranking(retriever, state, beam, least=n, exclude=state.history if exclude_seen else None)
+    ranking = _ranking(retriever, state, beam, min_candidates=n, exclude=state.history if exclude_seen else None)
     rank = ranking[code][1] if code in ranking else None
     explanation = explain(retriever, state, item, code, beam=beam)
     if exclude_seen and code in state.history:
@@ -142,33 +141,33 @@ def _ranking(
     state: UserState,
     beam: int,
     *,
-    least: int = 0,
-    exclude: NDArray[np.int64] | None = None,
+    min_candidates: int = 0,
+    exclude: Ints | None = None,
 ) -> dict[int, tuple[float, int]]:
     """Score and rank, from 1, of every candidate of a beam, best first."""
     filters = NO_FILTERS if exclude is None else Filters(Ragged.from_rows([exclude]))
-    found = retriever.candidates(state, filters, 0, beam=beam, least=least)
-    items, scores = retriever.rank(state.vector, found, len(found.items))
+    found = retriever.find_candidates(state, filters, 0, beam=beam, min_candidates=min_candidates)
+    items, scores = retriever.rerank(state.vector, found, len(found.items))
     pairs = enumerate(zip(items.tolist(), scores.tolist(), strict=True), start=1)
     return {item: (score, rank) for rank, (item, score) in pairs}
 
 
-def _lost_at(retriever: Retriever, user: Vector, path: int, beam: int) -> int:
+def _lost_at(retriever: Retriever, user: Floats, path: int, beam: int) -> int:
     depth, num_nodes = retriever.postings.depth, retriever.postings.num_nodes
     for layer in range(1, depth):
-        if path // num_nodes ** (depth - layer) not in retriever.beam(user, beam, layer)[0]:
+        if path // num_nodes ** (depth - layer) not in retriever.search_paths(user, beam, layer)[0]:
             return layer
     return depth
 
 
-def _smallest_beam(retriever: Retriever, user: Vector, paths: NDArray[np.int64], beam: int) -> int:
-    """Double until one of the paths is found, then halve the gap. `beam` does not find it; a beam of all paths does."""
+def _smallest_beam(retriever: Retriever, user: Floats, paths: Ints, beam: int) -> int:
+    """The smallest beam that finds one of the paths, by bisection. `beam` itself finds none."""
     low, high = beam, 2 * beam
-    while not np.isin(paths, retriever.beam(user, high)[0]).any():
+    while not np.isin(paths, retriever.search_paths(user, high)[0]).any():
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if np.isin(paths, retriever.beam(user, middle)[0]).any():
+        if np.isin(paths, retriever.search_paths(user, middle)[0]).any():
             high = middle
         else:
             low = middle

@@ -1,33 +1,30 @@
-"""Which items a query may get, in codes."""
+"""Filters of a batch of queries, in item codes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
-
-Codes: TypeAlias = NDArray[np.int64]
-Mask: TypeAlias = NDArray[np.bool_]
+from pathdex.kernels.types import Ints, Mask
 
 
 @dataclass(frozen=True)
 class Filters:
-    """Which items may be recommended to each query, in codes. An item must pass all three."""
+    """The items that each query may return. An item must pass all three filters."""
 
     exclude: Ragged | None = None
-    """One row of forbidden items per query."""
-    allow: Sequence[Codes | None] | None = None
-    """One array per query, sorted and distinct: the only items that may be recommended; None: no limit."""
+    """One row of excluded items per query."""
+    allow: Sequence[Ints | None] | None = None
+    """One sorted array of distinct items per query, the only ones allowed; None allows all."""
     where: Sequence[Mask | None] | None = None
-    """One mask over the catalogue per query; None: no condition."""
+    """One mask over the catalogue per query; None allows all."""
 
     def eligible(self, query: int, num_items: int) -> Mask:
-        """The mask over the catalogue that this filter means for one query."""
+        """The mask of the items that one query may return."""
         mask = self.allowed(query, num_items)
         if self.exclude is not None:
             mask[self.exclude[query]] = False
@@ -43,14 +40,14 @@ class Filters:
             mask &= where
         return mask
 
-    def allow_of(self, query: int) -> Codes | None:
+    def allow_of(self, query: int) -> Ints | None:
         return None if self.allow is None else self.allow[query]
 
     def where_of(self, query: int) -> Mask | None:
         return None if self.where is None else self.where[query]
 
     def take(self, rows: NDArray[np.integer]) -> Filters:
-        """The filters of some of the queries."""
+        """The filters of the given queries, in the given order."""
         return Filters(
             None if self.exclude is None else self.exclude.take(rows),
             None if self.allow is None else [self.allow[row] for row in rows],

@@ -1,7 +1,7 @@
-"""The best n of many: exact, under filters, equal scores in the order of the codes, whatever the estimator.
+"""The exact top n under filters, for every estimator; ties go by item.
 
-Three forms of one selection: `TopN` over dense blocks of the catalogue, `top_n` over all of it at once, and `top_n_of`
-over a few scored candidates per query. `fill_in_order` completes short answers from a fixed order of the catalogue.
+`TopN` selects from blocks of the catalogue, `top_n` from the whole catalogue at once, and `top_n_of` from a few scored
+candidates per query. `fill_in_order` completes short answers from a fixed order of the catalogue.
 """
 
 # mypy: disallow-untyped-decorators=False
@@ -10,35 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN
 from pathdex.kernels.topk import heap_push
+from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 from pathdex.retrieval.filters import NO_FILTERS, Filters
-
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Ranking:
     """The answer to a batch of queries, in codes."""
 
-    items: NDArray[np.int64]
-    """(query, n) best first; `UNKNOWN` (-1) behind the last eligible item."""
-    scores: NDArray[np.float32]
-    """(query, n); -inf beside `UNKNOWN`."""
-    candidates: NDArray[np.int64]
-    """(query,) how many items were scored to find them."""
+    items: Ints
+    """(query, n) best first, padded with `UNKNOWN` (-1)."""
+    scores: Floats
+    """(query, n), padded with -inf."""
+    candidates: Ints
+    """(query,) the number of items that were scored."""
 
 
 class TopN:
-    """A running top n over blocks of the catalogue, for scores of which only a block fits in memory."""
+    """A running top n over blocks of the catalogue, for scores that do not fit in memory at once."""
 
     def __init__(self, num_queries: int, num_items: int, n: int, filters: Filters = NO_FILTERS) -> None:
         self.n = n
@@ -47,11 +44,11 @@ class TopN:
         self._sizes = np.zeros(num_queries, np.int64)
 
     def add(self, scores: Floats, first: int = 0) -> None:
-        """Take in `scores` (query, item) of the items `first`, `first + 1`, ...; blocks come in the order of codes."""
+        """Add `scores` (query, item) of the items `first`, `first + 1`, ...; blocks must come in ascending order."""
         _add_block(scores, first, self._filters, self._best, self._sizes)
 
     def ranking(self) -> Ranking:
-        """The answer so far; `candidates` counts the eligible items that were taken in."""
+        """The answer so far; `candidates` counts the eligible items that were added."""
         return _sorted_ranking(self._best, self.n)
 
 
@@ -64,7 +61,7 @@ def top_n(scores: Floats, n: int, filters: Filters = NO_FILTERS) -> Ranking:
 
 
 def top_n_of(candidates: Ragged, scores: Floats, num_items: int, n: int, filters: Filters = NO_FILTERS) -> Ranking:
-    """The best n of each query's own distinct candidates; `scores` stands beside `candidates.values`."""
+    """The best n of each query's distinct candidates; `scores` belong to `candidates.values`."""
     best = _empty(len(candidates), min(n, num_items))
     compiled = _compiled_filters(filters, len(candidates), num_items)
     _add_candidates(candidates.values, candidates.offsets, scores, compiled, best)
@@ -72,10 +69,10 @@ def top_n_of(candidates: Ragged, scores: Floats, num_items: int, n: int, filters
 
 
 def fill_in_order(ranking: Ranking, order: Ints, scores: Floats, filters: Filters = NO_FILTERS) -> Ranking:
-    """Complete rows that end in `UNKNOWN` with the first eligible items of `order` that they do not hold yet.
+    """Fill rows that end in `UNKNOWN` with the first eligible items of `order` that they do not hold yet.
 
-    `order` is a permutation of the catalogue and `scores[v]` the score an item gets when it is filled in; it should
-    fall along `order` and be at most the lowest score already there, so that the answer stays sorted.
+    `order` is a permutation of the catalogue and `scores[v]` the score of item v if it is filled in. Scores should
+    descend along `order` and not exceed the lowest score already there, so that the answer stays sorted.
     """
     filled = _Best(ranking.items.copy(), ranking.scores.copy(), ranking.candidates.copy())
     _fill(filled, order, scores, _compiled_filters(filters, len(ranking.items), len(order)))
@@ -83,13 +80,13 @@ def fill_in_order(ranking: Ranking, order: Ints, scores: Floats, filters: Filter
 
 
 def no_ranking(num_queries: int, n: int) -> Ranking:
-    """The answer that holds no item."""
+    """An answer without items."""
     empty = _empty(num_queries, n)
     return Ranking(empty.items, empty.scores, empty.candidates)
 
 
 def join_rankings(parts: Sequence[Ranking]) -> Ranking:
-    """The answers to several batches as one."""
+    """Concatenate the answers to several batches."""
     return Ranking(
         np.concatenate([part.items for part in parts]),
         np.concatenate([part.scores for part in parts]),
@@ -98,29 +95,29 @@ def join_rankings(parts: Sequence[Ranking]) -> Ranking:
 
 
 def row_blocks(count: int, size: int) -> list[Ints]:
-    """The rows 0..count-1 in runs of `size`; one empty run where there are none."""
+    """The rows 0..count-1 in blocks of `size`; one empty block if there are none."""
     return [np.arange(start, min(start + size, count)) for start in range(0, max(count, 1), size)]
 
 
-def incomplete_rows(ranking: Ranking, filters: Filters, num_items: int) -> NDArray[np.int64]:
-    """The queries whose answer lacks items that their filters would let through."""
+def incomplete_rows(ranking: Ranking, filters: Filters, num_items: int) -> Ints:
+    """The queries whose answer lacks items that their filters allow."""
     found = (ranking.items != UNKNOWN).sum(axis=1)
     lacking = np.flatnonzero(found < min(ranking.items.shape[1], num_items))
-    # Only where items are missing is the whole catalogue looked at.
+    # Masks over the whole catalogue are built only for queries that lack items.
     eligible = [int(filters.eligible(int(row), num_items).sum()) for row in lacking]
-    short: NDArray[np.int64] = lacking[found[lacking] < np.minimum(eligible, ranking.items.shape[1])]
+    short: Ints = lacking[found[lacking] < np.minimum(eligible, ranking.items.shape[1])]
     return short
 
 
-def replace_rows(ranking: Ranking, rows: NDArray[np.int64], better: Ranking) -> Ranking:
-    """The ranking with some of its rows replaced."""
+def replace_rows(ranking: Ranking, rows: Ints, better: Ranking) -> Ranking:
+    """The ranking with the given rows replaced by those of `better`."""
     items, scores, candidates = ranking.items.copy(), ranking.scores.copy(), ranking.candidates.copy()
     items[rows], scores[rows], candidates[rows] = better.items, better.scores, better.candidates
     return Ranking(items, scores, candidates)
 
 
 class _Best(NamedTuple):
-    """A heap of items and scores per query, the worst on top, and how many eligible items it was offered."""
+    """A heap of items and scores per query, the worst on top, and the number of eligible items it has seen."""
 
     items: Ints
     scores: Floats
@@ -128,12 +125,12 @@ class _Best(NamedTuple):
 
 
 class _CompiledFilters(NamedTuple):
-    """`Filters` as the compiled loops read them: no None, and `stamps` to mark what the current query may not get."""
+    """`Filters` for compiled loops: without None, and with `stamps` that mark what the current query excludes."""
 
-    exclude: NDArray[np.int32]
+    exclude: Int32s
     offsets: Ints
-    masks: NDArray[np.bool_]
-    """(mask, item): what `allow` and `where` let through; queries with the same filters share a mask."""
+    masks: Mask
+    """(mask, item): what `allow` and `where` allow; queries with the same filters share a mask."""
     mask_of: Ints
     stamps: Ints
 
@@ -142,15 +139,15 @@ def _compiled_filters(filters: Filters, num_queries: int, num_items: int) -> _Co
     exclude = filters.exclude
     if exclude is None:
         exclude = Ragged(np.empty(0, np.int32), np.zeros(num_queries + 1, np.int64))
-    places: dict[tuple[int, int], int] = {}
-    masks: list[NDArray[np.bool_]] = []
+    position_of: dict[tuple[int, int], int] = {}
+    masks: list[Mask] = []
     mask_of = np.zeros(num_queries, np.int64)
     for query in range(num_queries):
         key = id(filters.allow_of(query)), id(filters.where_of(query))
-        if key not in places:
-            places[key] = len(masks)
+        if key not in position_of:
+            position_of[key] = len(masks)
             masks.append(filters.allowed(query, num_items))
-        mask_of[query] = places[key]
+        mask_of[query] = position_of[key]
     stacked = np.stack(masks) if masks else np.empty((0, num_items), np.bool_)
     stamps = np.full(num_items, UNKNOWN, np.int64)
     return _CompiledFilters(exclude.values, exclude.offsets, stacked, mask_of, stamps)
@@ -168,9 +165,9 @@ def _sorted_ranking(best: _Best, n: int) -> Ranking:
     ties = np.where(best.items == UNKNOWN, np.iinfo(np.int64).max, best.items)
     order = np.lexsort((ties, -best.scores))
     answer = _empty(len(best.items), n)
-    width = best.items.shape[1]
-    answer.items[:, :width] = np.take_along_axis(best.items, order, axis=1)
-    answer.scores[:, :width] = np.take_along_axis(best.scores, order, axis=1)
+    kept = best.items.shape[1]
+    answer.items[:, :kept] = np.take_along_axis(best.items, order, axis=1)
+    answer.scores[:, :kept] = np.take_along_axis(best.scores, order, axis=1)
     return Ranking(answer.items, answer.scores, best.candidates.copy())
 
 
@@ -186,7 +183,7 @@ def _add_block(scores: Floats, first: int, filters: _CompiledFilters, best: _Bes
         _stamp_excluded(filters, query)
         allowed = filters.masks[filters.mask_of[query]]
         items, kept, size, eligible = best.items[query], best.scores[query], sizes[query], 0
-        # Codes rise, so a later item that only equals the worst kept one never replaces it.
+        # Items come in ascending order, so one that only equals the worst kept score never replaces it.
         worst = kept[0] if size == len(items) else -np.inf
         for column in range(scores.shape[1]):
             item = first + column
@@ -200,9 +197,7 @@ def _add_block(scores: Floats, first: int, filters: _CompiledFilters, best: _Bes
 
 
 @njit(cache=True, nogil=True)
-def _add_candidates(
-    candidates: NDArray[np.int32], offsets: Ints, scores: Floats, filters: _CompiledFilters, best: _Best
-) -> None:
+def _add_candidates(candidates: Int32s, offsets: Ints, scores: Floats, filters: _CompiledFilters, best: _Best) -> None:
     for query in range(len(offsets) - 1):
         _stamp_excluded(filters, query)
         allowed = filters.masks[filters.mask_of[query]]
@@ -218,17 +213,17 @@ def _add_candidates(
 def _fill(filled: _Best, order: Ints, scores: Floats, filters: _CompiledFilters) -> None:
     for query in range(filled.items.shape[0]):
         items = filled.items[query]
-        place = 0
-        while place < len(items) and items[place] != UNKNOWN:
-            filters.stamps[items[place]] = query
-            place += 1
+        size = 0
+        while size < len(items) and items[size] != UNKNOWN:
+            filters.stamps[items[size]] = query
+            size += 1
         _stamp_excluded(filters, query)
         allowed = filters.masks[filters.mask_of[query]]
         for item in order:
-            if place == len(items):
+            if size == len(items):
                 break
             if allowed[item] and filters.stamps[item] != query:
-                items[place] = item
-                filled.scores[query, place] = scores[item]
+                items[size] = item
+                filled.scores[query, size] = scores[item]
                 filled.candidates[query] += 1
-                place += 1
+                size += 1

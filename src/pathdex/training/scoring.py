@@ -17,7 +17,7 @@ from torch import Tensor
 from pathdex.index.item_scores import score_item_paths
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.scores import ScoreTable
-from pathdex.kernels.structure_layers import LayerWeights
+from pathdex.kernels.structure import StructureWeights
 from pathdex.model.beam import beam_search
 from pathdex.model.structure import LayerNetwork, MLPStructure, path_log_probabilities
 
@@ -88,7 +88,7 @@ def collect_item_scores(
     among the likeliest of its users, and without them an M-step would move it to the paths of popular items. The MLP
     runs in compiled code on the CPU, other layer networks run in `score_items`.
     """
-    compiled = LayerWeights.pack(*structure.layer_arrays()) if isinstance(structure, MLPStructure) else None
+    compiled = StructureWeights.from_layers(*structure.layer_arrays()) if isinstance(structure, MLPStructure) else None
     for items, chosen in samples.draw(most, generator):
         chunk = max(1, CHUNK // (chosen.shape[1] * (1 if compiled else beam_size) * WIDTH))
         for begin in range(0, len(items), chunk):

@@ -16,8 +16,9 @@ from numba import njit, prange
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathdex.kernels.arithmetic import LOG2_E, POWER, Floats
+from pathdex.kernels.exp import fast_exp
 from pathdex.kernels.prefetch import prefetch_row
+from pathdex.kernels.types import Floats
 from pathdex.recommenders.tree.node_model import NodeModel, User
 
 NOTHING, ONE = np.float32(0.0), np.float32(1.0)
@@ -97,19 +98,6 @@ class _Loss(torch.autograd.Function):
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
-def _power(x: np.float32) -> np.float32:
-    """exp(x) as in `exponentiate`, for one number."""
-    y = min(max(x * LOG2_E, np.float32(-126.0)), np.float32(126.0))
-    whole = np.floor(y)
-    f = y - whole
-    poly = POWER[0] * f + POWER[1]
-    poly = (poly * f + POWER[2]) * f + POWER[3]
-    poly = (poly * f + POWER[4]) * f + POWER[5]
-    result: np.float32 = poly * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
-    return result
-
-
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
 def _meet(
     meeting: NodeInputs, user: int, count: int, node: int, attention: Floats, likeness: Floats, units: Floats
 ) -> np.float32:
@@ -125,7 +113,7 @@ def _meet(
         top = max(top, attention[w])
     total = NOTHING
     for w in range(count):
-        attention[w] = _power(attention[w] - top)
+        attention[w] = fast_exp(attention[w] - top)
         total += attention[w]
     logit: np.float32 = table[node, dim]
     for w in range(count):
@@ -180,7 +168,7 @@ def _descend(
             if place + 1 < codes.shape[1]:
                 ahead = codes[user, place + 1]
                 for rows in (table, nodes, to_table, to_nodes):
-                    prefetch_row(rows, ahead)  # type: ignore[call-arg]
+                    prefetch_row(rows, ahead)
             if weight == NOTHING:
                 continue
             top = np.float32(-np.inf)
@@ -193,7 +181,7 @@ def _descend(
                 top = max(top, attention[w])
             total = NOTHING
             for w in range(count[user]):
-                attention[w] = _power(attention[w] - top)
+                attention[w] = fast_exp(attention[w] - top)
                 total += attention[w]
             logit = table[node, dim] + offsets[user, place]
             for w in range(count[user]):
@@ -210,7 +198,7 @@ def _descend(
             for h in range(width):
                 logit += max(units[h], NOTHING) * out[h]
 
-            small = _power(-abs(logit))
+            small = fast_exp(-abs(logit))
             loss += weight * (max(logit, NOTHING) - logit * label + np.log(ONE + small))
             error = weight * ((ONE if logit >= NOTHING else small) / (ONE + small) - label)
             for h in range(width):

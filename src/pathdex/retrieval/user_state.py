@@ -1,0 +1,81 @@
+"""Histories to user vectors, one history at a time, with a state that the next item can continue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathdex.config import Config
+from pathdex.data.ragged import Ragged
+from pathdex.kernels.encoders import ENCODERS, Encoder, input_vectors
+from pathdex.kernels.layout import as_readonly
+from pathdex.kernels.types import Floats, Ints
+
+START = -1
+"""The code that an encoder reads before the first item of a history."""
+
+
+@dataclass(frozen=True)
+class UserState:
+    """An encoded history, ready to continue with the next item."""
+
+    history: Ints
+    vector: Floats
+    """The user vector x."""
+    encoder_state: Floats
+    """(row, dim), see `pathdex.kernels.encoders`."""
+    inputs_read: int
+    """The number of inputs that the encoder has read."""
+
+
+class HistoryEncoder:
+    """Encodes histories with a compiled encoder, or with torch if the encoder has no compiled version."""
+
+    def __init__(
+        self,
+        config: Config,
+        weights: Mapping[str, NDArray[Any]],
+        table: Floats,
+        encode_with_torch: Callable[[Ragged], Floats],
+    ) -> None:
+        """`weights` are the network's by name; `table` is its item table."""
+        self.history_length = config.history_length
+        self._table, self._start = table, as_readonly(weights["start"])
+        compiled = ENCODERS.get(config.encoder)
+        self._encoder: Encoder | None = None if compiled is None else compiled.pack(weights_under("encoder.", weights))
+        self._encode_with_torch = encode_with_torch
+
+    def encode(self, history: NDArray[np.integer]) -> UserState:
+        """The state after a history; the encoder reads its latest `history_length` items."""
+        whole: Ints = np.ascontiguousarray(history, np.int64)
+        latest = whole[-self.history_length :]
+        if self._encoder is None:
+            vector = self._encode_with_torch(Ragged(latest.astype(np.int32), np.array([0, len(latest)])))[0]
+            return UserState(whole, vector, np.empty((0, len(vector)), np.float32), len(latest))
+        if len(latest) < self.history_length:
+            latest = np.concatenate([[START], latest])
+        state = np.zeros((self._encoder.state_rows(self.history_length), len(self._start)), np.float32)
+        self._encoder.advance(state, 0, input_vectors(self._table, self._start, latest))
+        return UserState(whole, self._encoder.read(state, len(latest)), state, len(latest))
+
+    def advance(self, state: UserState, item: int) -> UserState:
+        """The state after one more item, equal to `encode` of the longer history.
+
+        The encoder reads only the new item until the history reaches `history_length`. From then on every new item
+        drops the oldest one, and the latest items are read again.
+        """
+        history = np.append(state.history, item)
+        if self._encoder is None or len(history) >= self.history_length:
+            return self.encode(history)
+        encoder_state, count = state.encoder_state.copy(), state.inputs_read + 1
+        self._encoder.advance(encoder_state, state.inputs_read, input_vectors(self._table, self._start, history[-1:]))
+        return UserState(history, self._encoder.read(encoder_state, count), encoder_state, count)
+
+
+def weights_under(prefix: str, weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The weights whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}

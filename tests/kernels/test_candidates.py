@@ -1,0 +1,104 @@
+"""Gathering, limiting and reranking candidates by hand and against dictionaries."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathdex.index.postings import Postings
+from pathdex.kernels.candidates import (
+    ALL_ITEMS,
+    NO_ITEMS,
+    PathItems,
+    find_candidates,
+    gather_items,
+    most_probable,
+    rerank,
+)
+from pathdex.kernels.layout import as_readonly
+from tests.kernels.structures import DIM, packed, random_structure, trie_of
+
+# Path 0 holds items 0 and 1, path 1 items 1 and 2, path 2 item 3; each item has the same share of its path.
+ON_PATHS = PathItems(
+    as_readonly(np.array([0, 2, 4, 5]), np.int64),
+    as_readonly(np.array([0, 1, 1, 2, 3]), np.int32),
+    as_readonly(np.log([0.5, 0.5, 0.5, 0.5, 1.0])),
+)
+
+
+def gather(
+    positions: list[int], p: list[float], exclude: list[int] | None = None, mask: list[bool] | None = None
+) -> dict[int, float]:
+    items, log_p = gather_items(
+        ON_PATHS,
+        np.array(positions, np.int64),
+        np.log(np.array(p, np.float32)),
+        NO_ITEMS if exclude is None else as_readonly(np.array(exclude), np.int32),
+        ALL_ITEMS if mask is None else as_readonly(np.array(mask), np.bool_),
+    )
+    assert len(set(items.tolist())) == len(items)
+    return dict(zip(items.tolist(), np.exp(log_p).tolist(), strict=True))
+
+
+def test_an_item_on_two_paths_gets_the_sum() -> None:
+    assert gather([1, 0], [0.4, 0.2]) == pytest.approx({1: 0.3, 2: 0.2, 0: 0.1})
+    assert list(gather([1, 0], [0.4, 0.2])) == [1, 2, 0]  # in the order of their first path
+
+
+def test_excluded_and_masked_items_are_missing() -> None:
+    assert gather([0, 1, 2], [0.2, 0.4, 0.4], exclude=[1, 3]) == pytest.approx({0: 0.1, 2: 0.2})
+    assert gather([0, 1, 2], [0.2, 0.4, 0.4], mask=[True, False, False, True]) == pytest.approx({0: 0.1, 3: 0.4})
+    assert gather([], []) == {}
+
+
+def test_the_most_probable_items_stay_and_ties_go_by_item() -> None:
+    items, kept = most_probable(np.array([5, 3, 9, 1]), np.array([-1, -2, -2, -2], np.float32), 3)
+    assert sorted(items.tolist()) == [1, 3, 5]
+    assert sorted(kept.tolist()) == [-2.0, -2.0, -1.0]
+
+
+def test_a_score_is_the_inner_product_the_bias_and_the_prior() -> None:
+    # Rows: [input vector | output vector | bias].
+    table = as_readonly(np.array([[9, 9, 1, 0, 0.5], [9, 9, 0, 1, 0.0], [9, 9, 1, 1, 0.0]]))
+    user, prior = np.array([2, 3], np.float32), np.array([0, 0, -1], np.float32)
+    items, scores = rerank(table, user, np.arange(3), prior, 3)
+    assert items.tolist() == [2, 1, 0]
+    assert scores.tolist() == [4.0, 3.0, 2.5]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan]), min_size=1, max_size=40), st.integers(1, 50))
+def test_reranking_equals_sorting_and_nan_is_last(prior: list[float], n: int) -> None:
+    table = as_readonly(np.zeros((len(prior), 3)))
+    items, _ = rerank(
+        table, np.ones(2, np.float32), np.arange(len(prior))[::-1].copy(), np.array(prior[::-1], np.float32), n
+    )
+    ranked = sorted(range(len(prior)), key=lambda item: (-(-np.inf if np.isnan(prior[item]) else prior[item]), item))
+    assert items.tolist() == ranked[:n]
+
+
+def test_a_beam_doubles_until_there_are_enough_candidates() -> None:
+    weights = packed(random_structure("mlp", 4, 2, 0))
+    postings = Postings.from_paths(np.arange(16)[:, None], 4, 2)  # one item per path
+    on_paths = PathItems(
+        as_readonly(postings.offsets, np.int64), as_readonly(postings.items, np.int32), as_readonly(np.zeros(16))
+    )
+
+    def search(beam: int, min_candidates: int, max_beam: int) -> tuple[bool, int]:
+        enough, items, _ = find_candidates(
+            weights,
+            trie_of(postings),
+            on_paths,
+            np.ones(DIM, np.float32),
+            NO_ITEMS,
+            ALL_ITEMS,
+            beam,
+            min_candidates,
+            max_beam,
+        )
+        return enough, len(items)
+
+    assert search(3, 0, 99) == (True, 3)
+    assert search(3, 5, 99) == (True, 6)
+    assert search(3, 99, 99) == (True, 16)  # every path has been followed
+    assert search(3, 7, 11) == (False, 6)

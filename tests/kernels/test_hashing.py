@@ -1,0 +1,47 @@
+"""The hash table against a dictionary."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from pathdex.kernels.hashing import EMPTY, find_slot, new_table, rows_with_repeats
+
+
+@njit
+def insert(table: np.ndarray, keys: np.ndarray, values: np.ndarray) -> None:
+    for i in range(len(keys)):
+        slot = find_slot(table, keys[i])
+        table[slot, 0], table[slot, 1] = keys[i], values[i]
+
+
+@njit
+def look_up(table: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    found = np.empty(len(keys), np.int64)
+    for i in range(len(keys)):
+        slot = find_slot(table, keys[i])
+        found[i] = EMPTY if table[slot, 0] == EMPTY else table[slot, 1]
+    return found
+
+
+def test_a_new_table_is_empty_and_at_most_half_full() -> None:
+    assert new_table(0).shape == (16, 2)
+    assert new_table(8).shape == (16, 2)
+    assert new_table(9).shape == (32, 2)
+    assert (new_table(9) == EMPTY).all()
+
+
+@settings(max_examples=100, deadline=None)
+# Keys that differ by a multiple of the table's size collide in a table without a good hash.
+@given(st.lists(st.tuples(st.integers(0, 2**62) | st.integers(0, 9).map(lambda one: one << 40), st.integers(0, 99))))
+def test_a_table_equals_a_dictionary(pairs: list[tuple[int, int]]) -> None:
+    table, expected = new_table(len(pairs)), dict(pairs)
+    insert(table, np.array([key for key, _ in pairs], np.int64), np.array([value for _, value in pairs], np.int64))
+    keys = [*expected, 2**62 + 1]
+    assert look_up(table, np.array(keys, np.int64)).tolist() == [*expected.values(), EMPTY]
+    assert (table[:, 0] != EMPTY).sum() == len(expected)
+
+
+def test_rows_that_repeat_a_code() -> None:
+    codes = np.array([[1, 2, 3], [4, 5, 4], [-1, 7, -1], [-1, -1, -1], [9, 9, -1]])
+    assert rows_with_repeats(codes).tolist() == [False, True, False, False, True]

@@ -1,0 +1,38 @@
+"""Arrays as compiled code takes them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pathdex.kernels.layout import as_matrix, as_readonly
+
+
+def test_a_readonly_view_shares_memory_and_leaves_the_original_writable() -> None:
+    array = np.arange(6, dtype=np.float32)
+    view = as_readonly(array)
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 1
+    array[0] = 7
+    assert view[0] == 7
+
+
+def test_another_type_or_layout_is_copied() -> None:
+    converted = as_readonly(np.arange(6), np.int32)
+    assert converted.dtype == np.int32
+    transposed = as_readonly(np.arange(6, dtype=np.float32).reshape(2, 3).T)
+    assert transposed.flags.c_contiguous
+    assert transposed.tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_a_mapped_array_becomes_a_plain_array_without_a_copy(tmp_path: Path) -> None:
+    np.save(tmp_path / "array.npy", np.arange(4, dtype=np.float32))
+    mapped = np.load(tmp_path / "array.npy", mmap_mode="r")
+    view = as_readonly(mapped)
+    assert type(view) is np.ndarray
+    assert np.shares_memory(view, mapped)
+
+
+def test_torch_weights_are_transposed() -> None:
+    assert as_matrix(np.array([[1, 2, 3], [4, 5, 6]])).tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert as_matrix(np.zeros((5, 2, 3))).shape == (5, 3, 2)
