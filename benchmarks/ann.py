@@ -73,11 +73,11 @@ class Bench:
 
     def deep_retrieval(self, **options: int) -> Search:
         model, n = self.data.model, self.data.n
-        search, retriever = model.search_options(n, options), model.retriever
+        budget, retriever = model.search_options(n, options), model.retriever
 
         def search(query: int) -> Codes:
             state = self.states[query]
-            found = retriever.find_candidates(state, self.filters, query, min_candidates=n, **search)
+            found = retriever.find_candidates(state, self.filters, query, min_candidates=n, **budget)
             return retriever.rerank(state.vector, found, n)[0]
 
         return search
