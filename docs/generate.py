@@ -24,7 +24,7 @@ from pathdex.recommenders.implicit_als import ALSConfig
 from pathdex.recommenders.jtm import JTM
 from pathdex.recommenders.otm import OTM
 from pathdex.recommenders.tree.config import TreeConfig
-from pathdex.server.limits import Limits
+from pathdex.server.limits import ServerLimits
 
 FOLDER = Path(__file__).parent
 REPORTS = FOLDER.parent / "benchmarks" / "results" / "reports"
@@ -186,7 +186,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "sources": _sources,
     "commands": _commands,
     "comparison": _comparison,
-    "limits": lambda: _parameters(Limits, [spec.name for spec in dataclasses.fields(Limits)]),
+    "limits": lambda: _parameters(ServerLimits, [spec.name for spec in dataclasses.fields(ServerLimits)]),
 }
 
 

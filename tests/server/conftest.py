@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import pathdex
-from pathdex.server.limits import Limits
+from pathdex.server.limits import ServerLimits
 from pathdex.server.options import ServerOptions
 from pathdex.server.serving import address_of, listen
 from pathdex.server.worker import Worker
@@ -72,7 +72,7 @@ class Running:
 def running(model: Path, limits: dict[str, Any] | None = None, **options: Any) -> Iterator[Running]:
     """A server in a thread, ready; it looks for a new model only where `watch` says so."""
     ready = threading.Event()
-    given = {"watch": 0.0, **options, "limits": Limits(**(limits or {}))}
+    given = {"watch": 0.0, **options, "limits": ServerLimits(**(limits or {}))}
     worker = Worker(ServerOptions(model=model, port=0, **given), ready=lambda _: ready.set())
     listening = listen("127.0.0.1", 0)
     thread = threading.Thread(target=worker.serve_on, args=(listening,))

@@ -10,7 +10,7 @@ import pytest
 
 from pathdex.server.endpoints import Endpoints
 from pathdex.server.errors import RequestError
-from pathdex.server.limits import Limits
+from pathdex.server.limits import ServerLimits
 from pathdex.server.openapi import EXAMPLES, REQUESTS, describe, docs_page
 from pathdex.server.routes import ROUTES, find
 from pathdex.server.schemas import RULES
@@ -24,7 +24,7 @@ def refs(value: Any) -> set[str]:
 
 
 def test_every_route_is_described_and_implemented() -> None:
-    document = describe(Limits())
+    document = describe(ServerLimits())
     assert {(path, method.upper()) for path, methods in document["paths"].items() for method in methods} == {
         (route.path, route.method) for route in ROUTES
     }
@@ -34,14 +34,14 @@ def test_every_route_is_described_and_implemented() -> None:
 
 
 def test_every_reference_leads_somewhere() -> None:
-    document = describe(Limits())
+    document = describe(ServerLimits())
     wanted = {ref.removeprefix("#/components/schemas/") for ref in refs(document)}
     assert wanted <= set(document["components"]["schemas"])
     assert json.loads(json.dumps(document)) == document
 
 
 def test_limits_are_in_the_document() -> None:
-    query = describe(Limits(max_n=7, max_history=8, max_id_length=9, max_filter=10))["components"]["schemas"]["Query"]
+    query = describe(ServerLimits(max_n=7, max_history=8, max_id_length=9, max_filter=10))["components"]["schemas"]["Query"]
     assert query["properties"]["n"]["maximum"] == 7
     history = query["properties"]["history"]["anyOf"][0]
     assert (history["maxItems"], history["items"]["anyOf"][0]["maxLength"]) == (8, 9)
@@ -49,7 +49,7 @@ def test_limits_are_in_the_document() -> None:
 
 
 def test_a_token_is_in_the_document_where_one_is_needed() -> None:
-    plain, guarded = describe(Limits()), describe(Limits(), token=True)
+    plain, guarded = describe(ServerLimits()), describe(ServerLimits(), token=True)
     assert "securitySchemes" not in plain["components"]
     assert guarded["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
     for route in ROUTES:

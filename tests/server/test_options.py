@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from pathdex.errors import ConfigError
-from pathdex.server.limits import Limits
+from pathdex.server.limits import ServerLimits
 from pathdex.server.options import TOKEN_VARIABLE, ServerOptions, read_token
 
 
 def test_every_limit_has_a_bound_and_a_help() -> None:
-    for spec in dataclasses.fields(Limits):
+    for spec in dataclasses.fields(ServerLimits):
         assert spec.metadata["help"]
         assert spec.metadata["low"] is not None or spec.metadata["above"] is not None
 
 
 def test_all_wrong_limits_are_listed() -> None:
     with pytest.raises(ConfigError) as caught:
-        Limits(max_n=0, timeout=0.0, queue=2.5)  # type: ignore[arg-type]
+        ServerLimits(max_n=0, timeout=0.0, queue=2.5)  # type: ignore[arg-type]
     assert tuple(map(str, caught.value.problems)) == (
         "max_n=0: must be at least 1; items of one answer",
         "queue=2.5: must be a whole number",
@@ -43,7 +43,7 @@ def test_all_wrong_options_are_listed() -> None:
 @pytest.mark.parametrize("catalogue", [None, Path("shop.csv")])
 def test_options_travel_to_a_worker_as_json(catalogue: Path | None) -> None:
     options = ServerOptions(
-        model=Path("runs/first"), workers=3, catalogue=catalogue, token="t", limits=Limits(max_n=7, timeout=0.5)
+        model=Path("runs/first"), workers=3, catalogue=catalogue, token="t", limits=ServerLimits(max_n=7, timeout=0.5)
     )
     assert ServerOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from pathdex.server.errors import RequestError
-from pathdex.server.limits import Limits
+from pathdex.server.limits import ServerLimits
 from pathdex.server.parsing import read_events, read_explain, read_queries, read_similar, read_why_not
 from pathdex.server.schemas import Event, Query
 
-LIMITS = Limits(
+LIMITS = ServerLimits(
     max_history=3, max_n=20, max_beam=30, max_candidates=40, max_filter=2, max_batch=2, max_id_length=5, max_explained=4
 )
 IDS = "must be a list of ids (text or whole numbers)"
@@ -149,7 +149,7 @@ def test_a_wrong_form_is_said(body: Any, message: str) -> None:
 
 
 def test_the_items_of_many_answers_count_together() -> None:
-    limits = Limits(max_results=10)
+    limits = ServerLimits(max_results=10)
     assert read_queries(b'{"queries": [{"history": [], "n": 5}, {"history": [], "n": 5}]}', limits)[1]
     with pytest.raises(RequestError, match=r"queries\[\]\.n=11: must be at most 10; ask for less"):
         read_queries(b'{"queries": [{"history": [], "n": 5}, {"history": [], "n": 6}]}', limits)

@@ -25,7 +25,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from pathdex.server.limits import Limits
+from pathdex.server.limits import ServerLimits
 from pathdex.server.openapi import describe
 from pathdex.server.routes import ROUTES
 from tests.recommender_contract import TEXT_IDS
@@ -40,7 +40,7 @@ CHECKS = [
     unsupported_method,
 ]
 EXAMPLES = 12
-DOCUMENT = schemathesis.openapi.from_dict(describe(Limits()))
+DOCUMENT = schemathesis.openapi.from_dict(describe(ServerLimits()))
 small = settings(
     max_examples=EXAMPLES,
     derandomize=True,
