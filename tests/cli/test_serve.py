@@ -126,7 +126,7 @@ def test_workers_share_the_work_and_a_dead_one_is_replaced(model: Path, tmp_path
         for _ in range(10):
             with package.Client(address) as another:
                 assert another.recommend_user("ada", 32) == client.recommend(TEXT_IDS[:2], 32)
-        assert metric(client, "pathdex_events_total") == 2
+        assert metric(client, "pathdex_user_events_total") == 2
         assert metric(client, "pathdex_workers_ready") == 2
 
         os.kill(first[0], signal.SIGKILL)

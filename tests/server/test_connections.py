@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pathdex.server.connections import MAX_HEAD
+from pathdex.server.connections import MAX_HEADER_BYTES
 from tests.server.conftest import Running, running
 
 HEAD = b"POST /v1/recommend HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n"
@@ -113,7 +113,7 @@ def test_a_head_without_end_is_431(server: Running) -> None:
         connection.sendall(b"GET / HTTP/1.1\r\n")
         answer = b""
         try:
-            for _ in range(2 * MAX_HEAD // 1000):
+            for _ in range(2 * MAX_HEADER_BYTES // 1000):
                 connection.sendall(b"x: " + b"y" * 995 + b"\r\n")
         except OSError:
             pass

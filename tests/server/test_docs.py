@@ -9,7 +9,7 @@ import pytest
 
 import pathdex
 from pathdex.data import Vocabulary
-from pathdex.server.metrics import STATUSES, Metrics
+from pathdex.server.metrics import STATUSES, ServerMetrics
 from pathdex.server.routes import ROUTES
 from tests.random_model import random_model
 from tests.server.conftest import running
@@ -31,7 +31,7 @@ def test_every_status_is_listed() -> None:
 
 def test_every_metric_is_listed() -> None:
     named = set(re.findall(r"`(pathdex_\w+)`", PAGE.read_text()))
-    assert named == set(re.findall(r"# TYPE (\w+) ", Metrics().render().decode()))
+    assert named == set(re.findall(r"# TYPE (\w+) ", ServerMetrics().render().decode()))
 
 
 def test_the_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,5 +44,5 @@ def test_the_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
         client = pathdex.Client
         monkeypatch.setattr(pathdex, "Client", lambda url: client(server.url))
         run_python(PAGE)
-        assert server.metric("pathdex_events_total") == 2
+        assert server.metric("pathdex_user_events_total") == 2
     assert "ScoredItem(id=" in capsys.readouterr().out

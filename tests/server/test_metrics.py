@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from pathdex.server.metrics import BUCKETS, COUNTERS, GAUGES, Metrics
+from pathdex.server.metrics import BUCKETS, COUNTERS, GAUGES, ServerMetrics
 from tests.server.conftest import Running, running
 
 SAMPLE = re.compile(r'^[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? -?[0-9.]+$')
 
 
-def values(metrics: Metrics) -> dict[str, float]:
+def values(metrics: ServerMetrics) -> dict[str, float]:
     lines = metrics.render().decode().splitlines()
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
 
 
 def test_the_text_is_that_of_prometheus() -> None:
-    metrics = Metrics()
+    metrics = ServerMetrics()
     metrics.observe("/v1/recommend", 200, 700_000)
-    metrics.serve("0123456789ab", 32, 1_700_000_000.5)
+    metrics.set_model("0123456789ab", 32, 1_700_000_000.5)
     text = metrics.render().decode()
     assert text.endswith("\n")
     described = set()
@@ -37,48 +37,48 @@ def test_the_text_is_that_of_prometheus() -> None:
 
 
 def test_requests_are_counted_by_route_and_status() -> None:
-    metrics = Metrics()
+    metrics = ServerMetrics()
     for status, spent in ((200, 300_000), (200, 20_000_000), (422, 100_000)):
         metrics.observe("/v1/recommend", status, spent)
     found = values(metrics)
-    assert found['pathdex_requests_total{route="/v1/recommend",status="200"}'] == 2
-    assert found['pathdex_requests_total{route="/v1/recommend",status="422"}'] == 1
-    bucket = 'pathdex_request_seconds_bucket{route="/v1/recommend",le="%s"}'
+    assert found['pathdex_http_requests_total{route="/v1/recommend",status="200"}'] == 2
+    assert found['pathdex_http_requests_total{route="/v1/recommend",status="422"}'] == 1
+    bucket = 'pathdex_http_request_duration_seconds_bucket{route="/v1/recommend",le="%s"}'
     assert [found[bucket % bound] for bound in (0.00025, 0.0005, 0.01, 0.025, "+Inf")] == [1, 2, 2, 3, 3]
-    assert found['pathdex_request_seconds_sum{route="/v1/recommend"}'] == pytest.approx(0.0204)
-    assert found['pathdex_request_seconds_count{route="/v1/recommend"}'] == 3
+    assert found['pathdex_http_request_duration_seconds_sum{route="/v1/recommend"}'] == pytest.approx(0.0204)
+    assert found['pathdex_http_request_duration_seconds_count{route="/v1/recommend"}'] == 3
 
 
 def test_a_time_on_a_bound_belongs_below_it() -> None:
-    metrics = Metrics()
+    metrics = ServerMetrics()
     metrics.observe("other", 404, round(BUCKETS[0] * 1e9))
-    assert values(metrics)['pathdex_request_seconds_bucket{route="other",le="0.00025"}'] == 1
+    assert values(metrics)['pathdex_http_request_duration_seconds_bucket{route="other",le="0.00025"}'] == 1
 
 
 def test_workers_are_summed(tmp_path: Path) -> None:
-    one, two = Metrics(tmp_path, 0), Metrics(tmp_path, 1)
+    one, two = ServerMetrics(tmp_path, 0), ServerMetrics(tmp_path, 1)
     one.add("pathdex_queries_total", 3)
     two.add("pathdex_queries_total", 4)
-    one.put("pathdex_workers_ready", 1)
-    two.put("pathdex_workers_ready", 1)
-    one.serve("aaaaaaaaaaaa", 10, 100)
-    two.serve("0000000000bb", 20, 200)
+    one.set("pathdex_workers_ready", 1)
+    two.set("pathdex_workers_ready", 1)
+    one.set_model("aaaaaaaaaaaa", 10, 100)
+    two.set_model("0000000000bb", 20, 200)
     for metrics in (one, two):
         found = values(metrics)
         assert (found["pathdex_queries_total"], found["pathdex_workers_ready"]) == (7, 2)
         assert found['pathdex_model_workers{version="aaaaaaaaaaaa"}'] == 1
         assert found['pathdex_model_workers{version="0000000000bb"}'] == 1
-        assert (found["pathdex_model_items"], found["pathdex_model_loaded_seconds"]) == (20, 200)
+        assert (found["pathdex_model_items"], found["pathdex_model_loaded_timestamp_seconds"]) == (20, 200)
 
 
 def test_a_worker_that_replaces_another_goes_on_with_its_counters(tmp_path: Path) -> None:
-    first = Metrics(tmp_path, 0)
+    first = ServerMetrics(tmp_path, 0)
     first.add("pathdex_queries_total", 3)
-    first.add("pathdex_requests_in_flight", 2)
-    first.serve("aaaaaaaaaaaa", 10, 100)
-    second = Metrics(tmp_path, 0)
+    first.add("pathdex_http_requests_in_flight", 2)
+    first.set_model("aaaaaaaaaaaa", 10, 100)
+    second = ServerMetrics(tmp_path, 0)
     found = values(second)
-    assert (found["pathdex_queries_total"], found["pathdex_requests_in_flight"]) == (3, 0)
+    assert (found["pathdex_queries_total"], found["pathdex_http_requests_in_flight"]) == (3, 0)
     assert not any(name.startswith("pathdex_model_workers") for name in found)
 
 
@@ -97,13 +97,13 @@ def test_the_server_counts(server: Running) -> None:
     found = answer.body.decode()
     for line in (
         "pathdex_queries_total 2",
-        "pathdex_unknown_items_total 1",
+        "pathdex_unknown_history_items_total 1",
         "pathdex_workers_ready 1",
-        "pathdex_requests_in_flight 1",
+        "pathdex_http_requests_in_flight 1",
         "pathdex_model_items 32",
-        'pathdex_requests_total{route="/v1/recommend",status="200"} 1',
-        'pathdex_requests_total{route="/v1/recommend",status="422"} 1',
-        'pathdex_requests_total{route="other",status="404"} 1',
+        'pathdex_http_requests_total{route="/v1/recommend",status="200"} 1',
+        'pathdex_http_requests_total{route="/v1/recommend",status="422"} 1',
+        'pathdex_http_requests_total{route="other",status="404"} 1',
     ):
         assert line in found.splitlines()
-    assert server.metric("pathdex_resident_bytes") > 1_000_000
+    assert server.metric("pathdex_workers_resident_memory_bytes") > 1_000_000

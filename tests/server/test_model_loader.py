@@ -15,7 +15,7 @@ from pathdex.errors import BundleError, ConfigError, RunError
 from pathdex.recommenders.popularity import Popularity
 from pathdex.retrieval.ranking import Ranking
 from pathdex.server import model_loader
-from pathdex.server.model_loader import Source, try_out
+from pathdex.server.model_loader import ModelLoader, probe_model
 from pathdex.storage.bundle import bundle_version
 from tests.recommender_contract import INTEGER_IDS, TEXT_IDS, grouped_data
 
@@ -29,7 +29,7 @@ def test_a_bundle_a_run_and_links_lead_to_the_same_model(bundle: Path, tmp_path:
     (tmp_path / "current").symlink_to(bundle)
     (tmp_path / "latest").symlink_to(bundle.parent)
     for path in (bundle, bundle.parent, tmp_path / "current", tmp_path / "latest"):
-        source = Source(path)
+        source = ModelLoader(path)
         source.check()
         assert source.folder() == bundle.resolve()
         served = source.open()
@@ -39,7 +39,7 @@ def test_a_bundle_a_run_and_links_lead_to_the_same_model(bundle: Path, tmp_path:
 
 
 def test_the_signature_changes_with_any_file(bundle: Path) -> None:
-    source = Source(bundle)
+    source = ModelLoader(bundle)
     before = source.signature()
     assert before == source.signature()
     (bundle / "counts.npy").touch()
@@ -49,7 +49,7 @@ def test_the_signature_changes_with_any_file(bundle: Path) -> None:
 
 
 def test_a_folder_that_was_only_touched_is_the_same_model(bundle: Path) -> None:
-    source = Source(bundle)
+    source = ModelLoader(bundle)
     served = source.open()
     (bundle / "counts.npy").touch()
     assert source.same(served)
@@ -60,7 +60,7 @@ def test_a_folder_that_was_only_touched_is_the_same_model(bundle: Path) -> None:
 def test_the_catalogue_table_belongs_to_the_model(bundle: Path, tmp_path: Path) -> None:
     table = tmp_path / "shop.csv"
     table.write_text("item_id,colour\nitem 1,red\n")
-    source = Source(bundle, table)
+    source = ModelLoader(bundle, table)
     source.check()
     served = source.open()
     assert served.columns == ("colour",)
@@ -72,16 +72,16 @@ def test_the_catalogue_table_belongs_to_the_model(bundle: Path, tmp_path: Path) 
 
 def test_what_is_wrong_at_a_glance_is_said_at_once(bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="nowhere does not exist; pass the folder that save"):
-        Source(tmp_path / "nowhere").check()
+        ModelLoader(tmp_path / "nowhere").check()
     with pytest.raises(ConfigError, match=r"catalogue='nowhere.csv': does not exist; check the path"):
-        Source(bundle, Path("nowhere.csv")).check()
+        ModelLoader(bundle, Path("nowhere.csv")).check()
     (bundle / "manifest.json").write_text("{")
     with pytest.raises(BundleError, match=r"manifest.json is damaged"):
-        Source(bundle).check()
+        ModelLoader(bundle).check()
     shutil.rmtree(bundle)
     (bundle.parent / "run.json").write_text("{}")
     with pytest.raises(RunError, match="is not finished; continue it with: pathdex train --out"):
-        Source(bundle.parent).check()
+        ModelLoader(bundle.parent).check()
 
 
 def test_checksums_are_checked_however_large_the_bundle_is(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_checksums_are_checked_however_large_the_bundle_is(bundle: Path, monkeyp
     (bundle / "counts.npy").write_bytes(content)
     assert pathdex.load(bundle)
     with pytest.raises(BundleError, match=r"the checksum of counts.npy is wrong"):
-        Source(bundle).open()
+        ModelLoader(bundle).open()
 
 
 def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(
@@ -107,7 +107,7 @@ def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(
         return model
 
     monkeypatch.setattr(model_loader, "load", load)
-    served = Source(bundle).open()
+    served = ModelLoader(bundle).open()
     assert [model.items.kind for model in opened] == ["str", "int"]
     assert (served.recommender, served.version) == (opened[1], bundle_version(numbered))
     # What the first one mapped is gone from disk, but not from memory.
@@ -125,7 +125,7 @@ def test_a_failure_in_the_middle_of_a_replacement_is_tried_again(bundle: Path, m
         return pathdex.load(path)
 
     monkeypatch.setattr(model_loader, "load", load)
-    assert Source(bundle).open().recommender.name == "popularity"
+    assert ModelLoader(bundle).open().recommender.name == "popularity"
 
 
 def test_a_folder_that_never_rests_is_given_up(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_a_folder_that_never_rests_is_given_up(bundle: Path, monkeypatch: pytest
 
     monkeypatch.setattr(model_loader, "load", load)
     with pytest.raises(BundleError, match="was replaced 5 times while it was opened; replace it less often"):
-        Source(bundle).open()
+        ModelLoader(bundle).open()
 
 
 class Odd(Popularity):
@@ -161,11 +161,11 @@ class Odd(Popularity):
 )
 def test_a_model_that_answers_badly_is_not_served(wrong: dict[str, Any]) -> None:
     with pytest.raises(BundleError, match=r"the model answers the history \[\] with .* items of scores .*; train it"):
-        try_out(Odd(**wrong).fit(grouped_data(TEXT_IDS)))
+        probe_model(Odd(**wrong).fit(grouped_data(TEXT_IDS)))
 
 
 def test_a_good_model_says_how_quick_it_is() -> None:
-    assert 0 < try_out(Popularity().fit(grouped_data(TEXT_IDS))) < 10
+    assert 0 < probe_model(Popularity().fit(grouped_data(TEXT_IDS))) < 10
 
 
 def test_a_model_of_one_item_can_be_served(tmp_path: Path) -> None:
@@ -174,4 +174,4 @@ def test_a_model_of_one_item_can_be_served(tmp_path: Path) -> None:
     data = Interactions(Ragged.from_rows([[0]]), Vocabulary(np.arange(1)), Vocabulary(["only"]))
     Popularity().fit(data).save(tmp_path / "bundle")
     assert json.loads((tmp_path / "bundle" / "manifest.json").read_text())["estimator"] == "popularity"
-    assert Source(tmp_path / "bundle").open().recommender.recommend([], 3)[0].id == "only"
+    assert ModelLoader(tmp_path / "bundle").open().recommender.recommend([], 3)[0].id == "only"

@@ -91,8 +91,8 @@ def test_versions_change_under_load_and_no_request_fails(server: Running, bundle
     assert len(versions) == 4
     assert {*load.answers} <= versions.items()
     assert {version for version, _ in load.answers} == {*versions}
-    assert server.metric("pathdex_model_swaps_total") == 3
-    assert server.metric("pathdex_model_refusals_total") == 0
+    assert server.metric("pathdex_model_reloads_total") == 3
+    assert server.metric("pathdex_model_reload_failures_total") == 0
 
 
 def _flip(file: Path) -> None:
@@ -119,9 +119,9 @@ def test_a_bad_version_is_refused_and_the_old_one_stays(
     spoil(fresh)
     bundle.rename(bundle.parent / "old")
     fresh.rename(bundle)
-    wait_for(lambda: server.metric("pathdex_model_refusals_total") == 1)
+    wait_for(lambda: server.metric("pathdex_model_reload_failures_total") == 1)
     time.sleep(0.1)
-    assert server.metric("pathdex_model_refusals_total") == 1
+    assert server.metric("pathdex_model_reload_failures_total") == 1
     assert (first_item(server), server.get("/v1/model").json["model"]) == (TEXT_IDS[0], version)
     assert server.get("/health/ready").status == 200
     assert f"model {version} stays" in caplog.text
@@ -135,9 +135,9 @@ def test_a_model_that_breaks_when_it_is_asked_is_refused(server: Running, bundle
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("pathdex.server.model_loader.try_out", fail)
+        patch.setattr("pathdex.server.model_loader.probe_model", fail)
         favourite(3).save(bundle, overwrite=True)
-        wait_for(lambda: server.metric("pathdex_model_refusals_total") == 1)
+        wait_for(lambda: server.metric("pathdex_model_reload_failures_total") == 1)
     assert first_item(server) == TEXT_IDS[0]
 
 
@@ -153,15 +153,15 @@ def test_a_bundle_that_is_removed_goes_on_being_served(server: Running, bundle: 
     shutil.rmtree(bundle)
     time.sleep(0.1)
     assert first_item(server) == TEXT_IDS[0]
-    assert server.metric("pathdex_model_refusals_total") == 0
+    assert server.metric("pathdex_model_reload_failures_total") == 0
 
 
 def test_a_touched_bundle_is_not_opened_again(server: Running, bundle: Path) -> None:
-    before = server.worker.live.current
+    before = server.worker.models.current
     (bundle / "counts.npy").touch()
     time.sleep(0.15)
-    assert server.worker.live.current is before
-    assert server.metric("pathdex_model_swaps_total") == 0
+    assert server.worker.models.current is before
+    assert server.metric("pathdex_model_reloads_total") == 0
 
 
 def test_a_link_is_followed_to_its_new_target(tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_a_request_in_flight_keeps_its_model_and_then_it_is_freed(
         return rank(self, histories, n, *args, **options)
 
     monkeypatch.setattr(Popularity, "rank", slow)
-    assert server.worker.live.current is not None
-    version = server.worker.live.current.version
-    old = weakref.ref(server.worker.live.current.recommender)
+    assert server.worker.models.current is not None
+    version = server.worker.models.current.version
+    old = weakref.ref(server.worker.models.current.recommender)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(server.post, "/v1/recommend", {"queries": [{"history": [], "n": 7}]})
         assert waiting.wait(10)
@@ -225,7 +225,7 @@ def test_a_look_that_fails_is_not_the_last(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(server.worker.live.source), "signature", lambda _: fail())
+        patch.setattr(type(server.worker.models.source), "signature", lambda _: fail())
         wait_for(lambda: "ZeroDivisionError" in caplog.text)
     favourite(3).save(bundle, overwrite=True)
     wait_for(lambda: first_item(server) == TEXT_IDS[3])
@@ -235,7 +235,7 @@ def test_a_first_model_that_breaks_ends_the_server(bundle: Path, monkeypatch: py
     def fail(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pathdex.server.model_loader.try_out", fail)
+    monkeypatch.setattr("pathdex.server.model_loader.probe_model", fail)
     with (
         listen("127.0.0.1", 0) as listening,
         pytest.raises(ServerError, match=r"cannot be opened \(ZeroDivisionError\); the log says why"),

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 import pytest
-
 from pathdex.server.endpoints import Endpoints
+
 from pathdex.server.errors import RequestError
 from pathdex.server.limits import ServerLimits
 from pathdex.server.openapi import EXAMPLES, REQUESTS, describe, docs_page
@@ -41,7 +41,9 @@ def test_every_reference_leads_somewhere() -> None:
 
 
 def test_limits_are_in_the_document() -> None:
-    query = describe(ServerLimits(max_n=7, max_history=8, max_id_length=9, max_filter=10))["components"]["schemas"]["Query"]
+    query = describe(ServerLimits(max_n=7, max_history=8, max_id_length=9, max_filter=10))["components"]["schemas"][
+        "Query"
+    ]
     assert query["properties"]["n"]["maximum"] == 7
     history = query["properties"]["history"]["anyOf"][0]
     assert (history["maxItems"], history["items"]["anyOf"][0]["maxLength"]) == (8, 9)

@@ -213,7 +213,7 @@ def test_a_server_recommends_to_users(popular: Path, place: str) -> None:
         results = server.post("/v1/recommend", many).json["results"]
         wanted = [client.recommend(history, 2) for history in (TEXT_IDS[:3], [], TEXT_IDS[5:6])]
         assert [[item["id"] for item in one["items"]] for one in results] == [[id for id, _ in one] for one in wanted]
-        assert server.metric("pathdex_events_total") == 4
+        assert server.metric("pathdex_user_events_total") == 4
 
 
 def test_a_user_with_unknown_items_only_is_a_new_user(popular: Path, place: str) -> None:
@@ -240,4 +240,4 @@ def test_a_store_that_fails_is_503(popular: Path) -> None:
             answer = server.post("/v1/events", {"user": "ada", "items": [1]})
             assert (answer.status, answer.headers["retry-after"]) == (503, "1")
             assert server.post("/v1/recommend", {"history": []}).status == 200
-            assert server.metric("pathdex_store_errors_total") == 1
+            assert server.metric("pathdex_user_store_errors_total") == 1

@@ -64,6 +64,8 @@ class ConnectionPool:
             attempts -= 1
             try:
                 return self._pool.urlopen(route.method, self._prefix + path, body, headers, redirect=False)
+            except urllib3.exceptions.NewConnectionError as error:
+                raise self._unreachable(error) from error
             except urllib3.exceptions.TimeoutError as error:
                 rule = f"{self.url} did not respond within {self._timeout:g} s; pass a longer timeout"
                 raise ServerError(rule) from error
@@ -76,7 +78,9 @@ class ConnectionPool:
                 raise self._unreachable(error) from error
 
     def _unreachable(self, error: Exception) -> ServerError:
-        return ServerError(f"cannot connect to {self.url} ({error}); check the URL and that the server is running")
+        cause: Any = error.__cause__ or error.args[-1]
+        reason = getattr(cause, "strerror", None) or cause
+        return ServerError(f"cannot connect to {self.url} ({reason}); check the URL and that the server is running")
 
 
 def encode_request(request: Any) -> bytes:
