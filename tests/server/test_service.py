@@ -9,15 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-import pathdex
 from pathdex.errors import QueryError
-from pathdex.recommenders.registry import ESTIMATORS
+from pathdex.recommenders.registry import make_estimator
 from pathdex.server import service
 from pathdex.server.model_loader import ModelLoader, ServedModel
 from pathdex.server.schemas import QueryRequest
 from tests.recommender_contract import TEXT_IDS, grouped_data
-
-GOLDEN = Path(__file__).parents[1] / "golden"
+from tests.tiny import TINY
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +30,13 @@ def model_info(path: Path) -> dict[str, Any]:
 
 def test_a_model_with_an_index_shows_its_nodes(deep: Path) -> None:
     info = model_info(deep)
-    assert info["config"]["num_nodes"] == info["health"]["num_nodes"] == 8
+    assert info["config"]["num_nodes"] == info["health"]["num_nodes"] == TINY["num_nodes"]
 
 
 @pytest.mark.parametrize("name", ["popularity", "youtube-dnn", "ffm-hnsw"])
 def test_a_model_without_an_index_shows_no_nodes(name: str, tmp_path: Path) -> None:
-    tiny = {} if name == "popularity" else {"epochs": 1, "embedding_dim": 8}
-    model = ESTIMATORS[name].from_params(tiny, threads=1).fit(grouped_data(TEXT_IDS), callbacks=[])
+    tiny = {} if name == "popularity" else {"epochs": 1}
+    model = make_estimator(name, tiny, threads=1).fit(grouped_data(TEXT_IDS), callbacks=[])
     info = model_info(model.save(tmp_path / "bundle"))
     assert (info["estimator"], info["health"]) == (name, None)
     assert info["config"] == json.loads(json.dumps(model.get_params()))
@@ -88,4 +86,3 @@ def test_integer_ids_are_found_by_their_text(numbered: Path) -> None:
     first = served.recommender.items.id(0)
     assert isinstance(first, int)
     assert service.item_info(served, str(first)).id == first
-    assert isinstance(pathdex.load(numbered), pathdex.Popularity)

@@ -1,0 +1,324 @@
+"""The same app behind Pathdex's server, plain uvicorn and granian: throughput, and behaviour under bad conditions.
+
+    python -m benchmarks http --parts servers             # granian is measured if it is installed
+
+Each server runs one worker for throughput and two for the failures. Figures are ratios to plain uvicorn, in turns.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from rich.table import Table
+from typing_extensions import Self
+
+from benchmarks.load import RunningLoad
+from benchmarks.report import Report
+from benchmarks.server_process import await_ready, children, free_port
+
+if TYPE_CHECKING:
+    from benchmarks.http import Asked, Plan
+
+KINDS = ("uvicorn", "pathdex", "pathdex, two writes", "granian")
+MODEL_VARIABLE = "PATHDEX_BENCHMARK_MODEL"
+PATIENCE = 15.0
+"""Seconds to wait for a server to react."""
+READ_TIMEOUT = 2.0
+"""The limit of Pathdex's server in the test of slow clients."""
+
+
+def make_app() -> Any:
+    """The app with its metrics layer, for servers that take an ASGI factory."""
+    from pathdex.server.app import App
+    from pathdex.server.limits import ServerLimits
+    from pathdex.server.metrics import ServerMetrics
+    from pathdex.server.middleware.request_metrics import RequestMetrics
+    from pathdex.server.model_loader import ModelLoader
+    from pathdex.server.model_manager import ModelManager
+    from pathdex.server.services import Services
+
+    metrics = ServerMetrics()
+    models = ModelManager(ModelLoader(Path(os.environ[MODEL_VARIABLE])), metrics, 0.0)
+
+    async def startup() -> None:
+        await models.start()
+
+    app = App(Services(ServerLimits(), metrics), models, startup=startup, shutdown=models.close)
+    return RequestMetrics(app, metrics)
+
+
+def serve(kind: str, port: int, workers: int) -> None:
+    """Run one kind of server until it is stopped."""
+    factory = "benchmarks.http_servers:make_app"
+    if kind == "uvicorn":
+        import uvicorn
+
+        uvicorn.run(factory, factory=True, port=port, workers=workers, lifespan="on", log_config=None, access_log=False)
+    elif kind == "granian":
+        from granian import Granian
+        from granian.constants import Interfaces, Loops
+
+        Granian(
+            factory,
+            factory=True,
+            port=port,
+            workers=workers,
+            interface=Interfaces.ASGI,
+            loop=Loops.uvloop,
+            respawn_failed_workers=True,
+            log_enabled=False,
+        ).serve()
+    else:
+        from pathdex.server import connections
+        from pathdex.server.limits import ServerLimits
+        from pathdex.server.options import ServerOptions
+        from pathdex.server.serving import serve as run
+
+        if kind == "pathdex, two writes":
+            connections.BufferedTransport = lambda transport, _: transport  # type: ignore[assignment, misc]
+        limits = ServerLimits(read_timeout=READ_TIMEOUT)
+        model = Path(os.environ[MODEL_VARIABLE])
+        run(ServerOptions(model=model, port=port, workers=workers, watch=0.0, limits=limits))
+
+
+class OneServer:
+    """One of the servers as a process."""
+
+    def __init__(self, kind: str, model: Path, workers: int = 1) -> None:
+        port = free_port()
+        self.kind, self.url = kind, f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-m", "benchmarks.http_servers", kind, str(port), str(workers)]
+        environment = {**os.environ, MODEL_VARIABLE: str(model.resolve())}
+        self.process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+        await_ready(self.url, self.process)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        workers = self.workers()
+        self.process.kill()
+        self.process.wait()
+        for pid in workers:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+    def workers(self) -> list[int]:
+        return [pid for pid in children(self.process.pid) if "resource_tracker" not in command_line(pid)]
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the server and its workers so far."""
+        total = 0
+        for pid in (self.process.pid, *self.workers()):
+            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+            total += int(fields[11]) + int(fields[12])
+        return total / os.sysconf("SC_CLK_TCK")
+
+    def connect(self) -> socket.socket:
+        place = urlsplit(self.url)
+        return socket.create_connection((place.hostname, place.port), timeout=PATIENCE)
+
+
+def command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def throughput(asked: Asked, model: Path, plan: Plan, report: Report) -> None:
+    """Requests a second and CPU time per request of one worker, in turns."""
+    kinds = [kind for kind in KINDS if kind != "granian" or importlib.util.find_spec("granian")]
+    rates: dict[str, list[float]] = {kind: [] for kind in kinds}
+    costs: dict[str, list[float]] = {kind: [] for kind in kinds}
+    servers = [OneServer(kind, model) for kind in kinds]
+    try:
+        for turn in range(plan.repeats + 1):
+            for server in servers if turn % 2 else servers[::-1]:
+                before = server.cpu_seconds()
+                load = RunningLoad(server.url, asked.file, plan.seconds, plan.connections).result()
+                if turn:  # The first turn warms up.
+                    rates[server.kind].append(load.per_second)
+                    costs[server.kind].append(1e6 * (server.cpu_seconds() - before) / load.requests)
+    finally:
+        for server in servers:
+            server.__exit__()
+    table = Table("server", "CPU per request / uvicorn", "requests per second / uvicorn", title="One worker")
+    figures: dict[str, Any] = {"rates": rates, "cpu_microseconds": costs}
+    for kind in kinds:
+        cells = []
+        for each in (costs, rates):
+            ratio = np.array(each[kind]) / np.array(each["uvicorn"])
+            cells.append(f"{np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})")
+        table.add_row(kind, *cells)
+    report.add("servers", figures, table)
+
+
+def behaviour(asked: Asked, model: Path, report: Report) -> None:
+    """What each server does when clients or workers misbehave."""
+    kinds = [
+        kind for kind in KINDS if "writes" not in kind and (kind != "granian" or importlib.util.find_spec("granian"))
+    ]
+    tests: dict[str, tuple[int, Callable[[OneServer, Asked], str]]] = {
+        "half a request": (1, _half_request),
+        "headers without end": (1, _endless_headers),
+        "a client that does not read": (1, _no_reading),
+        "kill -9 of a worker under load": (2, _killed_worker),
+        "a worker that hangs": (2, _stopped_worker),
+        "kill -9 of the parent": (2, _killed_parent),
+        "SIGTERM": (2, _terminated),
+        "requests in /metrics, of 200": (2, _counted),
+    }
+    figures: dict[str, dict[str, str]] = {}
+    table = Table("", *kinds, title="Behaviour")
+    for name, (workers, test) in tests.items():
+        figures[name] = {}
+        for kind in kinds:
+            with OneServer(kind, model, workers) as server:
+                figures[name][kind] = test(server, asked)
+        table.add_row(name, *figures[name].values())
+        report.say(f"servers: {name}: {figures[name]}")
+    report.add("behaviour", figures, table)
+
+
+def _closed_after(connection: socket.socket) -> str:
+    started = time.monotonic()
+    while time.monotonic() - started < PATIENCE:
+        if select.select([connection], [], [], 0.2)[0]:
+            try:
+                found = connection.recv(4096)
+            except OSError:
+                found = b""
+            status = found.split(b" ")[1].decode() + ", " if found.startswith(b"HTTP/1.1 ") else ""
+            return f"{status}closed after {time.monotonic() - started:.0f} s"
+    return f"open after {PATIENCE:.0f} s"
+
+
+def _half_request(server: OneServer, _: Asked) -> str:
+    with server.connect() as connection:
+        connection.sendall(b"POST /v1/recommend HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n\r\n{")
+        return _closed_after(connection)
+
+
+def _endless_headers(server: OneServer, _: Asked) -> str:
+    line, sent = b"x: " + b"y" * 9995 + b"\r\n", 0
+    with server.connect() as connection:
+        connection.settimeout(2)
+        try:
+            connection.sendall(b"GET / HTTP/1.1\r\n")
+            for _ in range(1000):
+                connection.sendall(line)
+                sent += len(line)
+        except OSError:
+            return f"closed after about {sent / 1e6:.1f} MB"
+    return f"takes {sent / 1e6:.0f} MB and waits for more"
+
+
+def _no_reading(server: OneServer, _: Asked) -> str:
+    with server.connect() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(1)
+        try:
+            for _ in range(100_000):
+                connection.sendall(b"GET /docs HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+        except TimeoutError:
+            pass
+        except OSError:
+            return "closed at once"
+        started = time.monotonic()
+        poll = select.poll()
+        poll.register(connection, select.POLLERR | select.POLLHUP)
+        while time.monotonic() - started < PATIENCE:
+            if poll.poll(200):
+                return f"closed after {time.monotonic() - started + 1:.0f} s"
+    return f"open after {PATIENCE:.0f} s"
+
+
+def _killed_worker(server: OneServer, asked: Asked) -> str:
+    load = RunningLoad(server.url, asked.file, 8, 8)
+    time.sleep(2)
+    victim = server.workers()[0]
+    os.kill(victim, signal.SIGKILL)
+    seconds = _replaced(server, victim)
+    result = load.result()
+    return f"{result.failures} connections lost, replaced {seconds}"
+
+
+def _stopped_worker(server: OneServer, _: Asked) -> str:
+    victim = server.workers()[0]
+    os.kill(victim, signal.SIGSTOP)
+    return f"replaced {_replaced(server, victim)}"
+
+
+def _replaced(server: OneServer, victim: int) -> str:
+    started = time.monotonic()
+    while time.monotonic() - started < PATIENCE:
+        workers = server.workers()
+        if victim not in workers and len(workers) == 2:
+            return f"after {time.monotonic() - started:.1f} s"
+        time.sleep(0.02)
+    return "never"
+
+
+def _killed_parent(server: OneServer, _: Asked) -> str:
+    workers = server.workers()
+    server.process.kill()
+    server.process.wait()
+    started = time.monotonic()
+    try:
+        while time.monotonic() - started < PATIENCE:
+            if not any(Path(f"/proc/{pid}").exists() for pid in workers):
+                return f"workers exit after {time.monotonic() - started:.1f} s"
+            time.sleep(0.05)
+        return "workers keep the port"
+    finally:
+        for pid in workers:
+            if Path(f"/proc/{pid}").exists():
+                os.kill(pid, signal.SIGKILL)
+
+
+def _terminated(server: OneServer, _: Asked) -> str:
+    server.process.send_signal(signal.SIGTERM)
+    try:
+        return f"exit code {server.process.wait(PATIENCE)}"
+    except subprocess.TimeoutExpired:
+        return "still running"
+
+
+def _counted(server: OneServer, _: Asked) -> str:
+    import urllib.request
+
+    body = b'{"history": []}'
+    for _ in range(200):
+        request = urllib.request.Request(f"{server.url}/v1/recommend", body, method="POST")
+        urllib.request.urlopen(request, timeout=10).read()
+    seen = set()
+    for _ in range(20):
+        text = urllib.request.urlopen(f"{server.url}/metrics", timeout=10).read().decode()
+        for line in text.splitlines():
+            if line.startswith("pathdex_queries_total "):
+                seen.add(int(line.split()[1]))
+    return " or ".join(map(str, sorted(seen)))
+
+
+def run(asked: Asked, model: Path, plan: Plan, report: Report) -> None:
+    throughput(asked, model, plan, report)
+    behaviour(asked, model, report)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
