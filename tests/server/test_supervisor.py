@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pathdex.errors import ServerError
+from pathdex.server import supervisor
 from pathdex.server.options import ServerOptions
 from pathdex.server.serving import listen
 from pathdex.server.supervisor import Supervisor
@@ -28,3 +31,32 @@ def test_a_worker_that_cannot_start_stops_the_supervisor(
     with pytest.raises(ServerError, match="worker 0 exited with code 1 before it was ready; see the log"):
         asyncio.run(run())
     assert "the checksum of counts.npy is wrong; copy the bundle again" in capfd.readouterr().err
+
+
+def test_a_worker_that_hangs_is_replaced(
+    popular: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(supervisor, "HANG_SECONDS", 3.0)
+
+    async def run() -> tuple[list[int], list[int]]:
+        ready = asyncio.Event()
+        with listen("127.0.0.1", 0) as listening:
+            running = Supervisor(ServerOptions(model=popular), listening, lambda _: ready.set())
+            task = asyncio.create_task(running.run())
+            await asyncio.wait_for(ready.wait(), 60)
+            first = running.pids
+            os.kill(first[0], signal.SIGSTOP)
+            for _ in range(600):
+                if running.pids not in ([], first):
+                    break
+                await asyncio.sleep(0.1)
+            second = running.pids
+            running.stop()
+            await asyncio.wait_for(task, 60)
+            return first, second
+
+    first, second = asyncio.run(run())
+    assert len(first) == len(second) == 1
+    assert first != second
+    assert "worker 0 has not responded for 3 s; killing it" in caplog.text
+    assert "worker 0 exited with code -9; restarting it" in caplog.text

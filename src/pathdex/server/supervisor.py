@@ -23,6 +23,8 @@ log = logging.getLogger("pathdex.server")
 
 MAX_BACKOFF = 30.0
 """Seconds between restarts of a worker that keeps dying, at most."""
+HANG_SECONDS = 30.0
+"""A worker without a heartbeat for this long is killed and replaced. Compiling a new model may block it for seconds."""
 KILL_AFTER = 5.0
 """Seconds after the limit `grace` until a worker is killed."""
 
@@ -69,7 +71,9 @@ class Supervisor:
         while not self._stopping.is_set():
             process = await self._start(slot, folder)
             was_ready = await self._await_ready(slot, process)
+            heartbeat = asyncio.create_task(self._watch_heartbeat(slot, process))
             code = await self._await_exit(process)
+            heartbeat.cancel()
             if self._stopping.is_set():
                 if code != 0:
                     log.warning("worker %d exited with code %d", slot, code)
@@ -110,6 +114,17 @@ class Supervisor:
             if self._on_ready is not None:
                 self._on_ready(self._versions[slot])
         return True
+
+    async def _watch_heartbeat(self, slot: int, process: asyncio.subprocess.Process) -> None:
+        """Kill the process if it stops writing heartbeats; while it shuts down it writes none."""
+        assert process.stdout is not None
+        try:
+            while await asyncio.wait_for(process.stdout.readline(), HANG_SECONDS):
+                pass
+        except asyncio.TimeoutError:
+            if not self._stopping.is_set():
+                log.warning("worker %d has not responded for %g s; killing it", slot, HANG_SECONDS)
+                process.kill()
 
     async def _await_exit(self, process: asyncio.subprocess.Process) -> int:
         exited = asyncio.ensure_future(process.wait())

@@ -1,7 +1,8 @@
 """One worker process: model, user store and application behind uvicorn, on a socket that is already open.
 
 The supervisor starts `python -m pathdex.server.worker` and writes one line of JSON to its standard input. The worker
-prints one line when it is ready, and exits when its standard input closes, so it never outlives the supervisor.
+prints one line when it is ready and one every second from then on, so that the supervisor notices if it hangs. It exits
+when its standard input closes, so it never outlives the supervisor.
 """
 
 from __future__ import annotations
@@ -61,11 +62,13 @@ class Worker(uvicorn.Server):
         metrics: ServerMetrics | None = None,
         on_ready: Callable[[ServedModel], None] | None = None,
         *,
+        on_heartbeat: Callable[[], None] | None = None,
         accept_while_loading: bool = True,
     ) -> None:
         """`accept_while_loading` answers health checks before the model is loaded. One of several workers should wait
         instead, so that its siblings take the connections."""
-        self.options, self.on_ready, self.accept_while_loading = options, on_ready, accept_while_loading
+        self.options, self.accept_while_loading = options, accept_while_loading
+        self.on_ready, self.on_heartbeat = on_ready, on_heartbeat
         self.metrics = ServerMetrics() if metrics is None else metrics
         self.models = ModelManager(ModelLoader.from_options(options), self.metrics, options.watch)
         store = None if options.user_store is None else open_store(options.user_store, options.limits.max_history)
@@ -126,6 +129,8 @@ class Worker(uvicorn.Server):
                 if isinstance(connection, BoundedProtocol):
                     connection.check_timeouts(now)
             self.metrics.set("pathdex_workers_resident_memory_bytes", resident_bytes())
+            if self.on_heartbeat is not None:
+                self.on_heartbeat()
         return await super().on_tick(counter) or (self._stop_at is not None and time.monotonic() >= self._stop_at)
 
     async def _on_startup(self) -> None:
@@ -183,15 +188,25 @@ def main() -> None:
     try:
         metrics = ServerMetrics(Path(given["metrics"]), given["slot"])
         options = ServerOptions.from_dict(given["options"])
-        Worker(options, metrics, _notify_parent, accept_while_loading=False).serve_on(listening)
+        worker = Worker(options, metrics, _print_ready, on_heartbeat=_print_alive, accept_while_loading=False)
+        worker.serve_on(listening)
     except PathdexError as error:
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(1)
 
 
-def _notify_parent(served: ServedModel) -> None:
+def _print_ready(served: ServedModel) -> None:
+    _print_line(f"ready {served.version}")
+
+
+def _print_alive() -> None:
+    _print_line("alive")
+
+
+def _print_line(line: str) -> None:
+    # The parent may be gone; then the worker is about to exit.
     with contextlib.suppress(OSError):
-        print(f"ready {served.version}", flush=True)
+        print(line, flush=True)
 
 
 def _exit_with_parent() -> None:
