@@ -1,8 +1,8 @@
-"""The same app behind Pathdex's server, plain uvicorn and granian: throughput, and behaviour under bad conditions.
+"""The same app behind Pathdex's server, plain uvicorn and granian: CPU per request, and behaviour in bad conditions.
 
     python -m benchmarks http --parts servers             # granian is measured if it is installed
 
-Each server runs one worker for throughput and two for the failures. Figures are ratios to plain uvicorn, in turns.
+Each server runs one worker for the cost and the slow clients, and two for the failures of processes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -35,6 +36,10 @@ KINDS = ("uvicorn", "pathdex", "pathdex, two writes", "granian")
 MODEL_VARIABLE = "PATHDEX_BENCHMARK_MODEL"
 PATIENCE = 15.0
 """Seconds to wait for a server to react."""
+REQUESTS, WARM_TURNS, TURNS = 400, 2, 40
+"""Requests of a turn, and turns of each server."""
+HANG_PATIENCE = 45.0
+"""Seconds to wait for a server to replace a worker that hangs."""
 READ_TIMEOUT = 2.0
 """The limit of Pathdex's server in the test of slow clients."""
 
@@ -120,13 +125,10 @@ class OneServer:
     def workers(self) -> list[int]:
         return [pid for pid in children(self.process.pid) if "resource_tracker" not in command_line(pid)]
 
-    def cpu_seconds(self) -> float:
+    def cpu_microseconds(self) -> float:
         """CPU time of the server and its workers so far."""
-        total = 0
-        for pid in (self.process.pid, *self.workers()):
-            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-            total += int(fields[11]) + int(fields[12])
-        return total / os.sysconf("SC_CLK_TCK")
+        tasks = [task for pid in (self.process.pid, *self.workers()) for task in Path(f"/proc/{pid}/task").iterdir()]
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e3
 
     def connect(self) -> socket.socket:
         place = urlsplit(self.url)
@@ -140,39 +142,72 @@ def command_line(pid: int) -> str:
         return ""
 
 
-def throughput(asked: Asked, model: Path, plan: Plan, report: Report) -> None:
-    """Requests a second and CPU time per request of one worker, in turns."""
-    kinds = [kind for kind in KINDS if kind != "granian" or importlib.util.find_spec("granian")]
-    rates: dict[str, list[float]] = {kind: [] for kind in kinds}
-    costs: dict[str, list[float]] = {kind: [] for kind in kinds}
+def cost(asked: Asked, model: Path, plan: Plan, report: Report) -> None:
+    """CPU time of one worker per request, in turns: it depends less on other load of the machine than throughput."""
+    kinds = installed(KINDS)
+    figures: dict[str, dict[str, list[float]]] = {}
+    table = Table("server", title="CPU per request / plain uvicorn: of the best turns; median and quartiles of all")
+    columns: list[list[str]] = [kinds]
+    bodies = asked.file.read_bytes().splitlines()
     servers = [OneServer(kind, model) for kind in kinds]
     try:
-        for turn in range(plan.repeats + 1):
-            for server in servers if turn % 2 else servers[::-1]:
-                before = server.cpu_seconds()
-                load = RunningLoad(server.url, asked.file, plan.seconds, plan.connections).result()
-                if turn:  # The first turn warms up.
-                    rates[server.kind].append(load.per_second)
-                    costs[server.kind].append(1e6 * (server.cpu_seconds() - before) / load.requests)
+        for connections in (1, plan.connections):
+            costs: dict[str, list[float]] = {kind: [] for kind in kinds}
+            for turn in range(WARM_TURNS + TURNS):
+                for server in servers if turn % 2 else servers[::-1]:
+                    before = server.cpu_microseconds()
+                    drive(server, bodies, connections)
+                    if turn >= WARM_TURNS:
+                        costs[server.kind].append((server.cpu_microseconds() - before) / REQUESTS)
+            figures[str(connections)] = costs
+            table.add_column(f"{connections} connection{'s' * (connections > 1)}")
+            columns.append([_ratio(costs[kind], costs["uvicorn"]) for kind in kinds])
     finally:
         for server in servers:
             server.__exit__()
-    table = Table("server", "CPU per request / uvicorn", "requests per second / uvicorn", title="One worker")
-    figures: dict[str, Any] = {"rates": rates, "cpu_microseconds": costs}
-    for kind in kinds:
-        cells = []
-        for each in (costs, rates):
-            ratio = np.array(each[kind]) / np.array(each["uvicorn"])
-            cells.append(f"{np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})")
-        table.add_row(kind, *cells)
+    for row in zip(*columns, strict=True):
+        table.add_row(*row)
     report.add("servers", figures, table)
+
+
+def installed(kinds: tuple[str, ...]) -> list[str]:
+    return [kind for kind in kinds if kind != "granian" or importlib.util.find_spec("granian")]
+
+
+def drive(server: OneServer, bodies: list[bytes], connections: int) -> None:
+    """Send `REQUESTS` requests: one on every connection, then read all responses, and again."""
+    head = b"POST /v1/recommend HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
+    requests = [head % (len(body), body) for body in bodies]
+    with ExitStack() as stack:
+        opened = [stack.enter_context(server.connect()) for _ in range(connections)]
+        for first in range(0, REQUESTS, connections):
+            for number, connection in enumerate(opened):
+                connection.sendall(requests[(first + number) % len(requests)])
+            for connection in opened:
+                _read_response(connection)
+
+
+def _read_response(connection: socket.socket) -> None:
+    found = b""
+    while b"\r\n\r\n" not in found:
+        found += connection.recv(65536)
+    head, _, body = found.partition(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise SystemExit(f"a request failed: {head.decode()}")
+    length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+    while len(body) < length:
+        body += connection.recv(65536)
+
+
+def _ratio(costs: list[float], reference: list[float]) -> str:
+    ratios = np.array(costs) / np.array(reference)
+    low, middle, high = np.percentile(ratios, (25, 50, 75))
+    return f"{min(costs) / min(reference):.2f}; {middle:.2f} ({low:.2f} to {high:.2f})"
 
 
 def behaviour(asked: Asked, model: Path, report: Report) -> None:
     """What each server does when clients or workers misbehave."""
-    kinds = [
-        kind for kind in KINDS if "writes" not in kind and (kind != "granian" or importlib.util.find_spec("granian"))
-    ]
+    kinds = [kind for kind in installed(KINDS) if "writes" not in kind]
     tests: dict[str, tuple[int, Callable[[OneServer, Asked], str]]] = {
         "half a request": (1, _half_request),
         "headers without end": (1, _endless_headers),
@@ -238,13 +273,13 @@ def _no_reading(server: OneServer, _: Asked) -> str:
         except TimeoutError:
             pass
         except OSError:
-            return "closed at once"
+            return "closed"
         started = time.monotonic()
         poll = select.poll()
         poll.register(connection, select.POLLERR | select.POLLHUP)
         while time.monotonic() - started < PATIENCE:
             if poll.poll(200):
-                return f"closed after {time.monotonic() - started + 1:.0f} s"
+                return "closed"
     return f"open after {PATIENCE:.0f} s"
 
 
@@ -261,12 +296,12 @@ def _killed_worker(server: OneServer, asked: Asked) -> str:
 def _stopped_worker(server: OneServer, _: Asked) -> str:
     victim = server.workers()[0]
     os.kill(victim, signal.SIGSTOP)
-    return f"replaced {_replaced(server, victim)}"
+    return f"replaced {_replaced(server, victim, HANG_PATIENCE)}"
 
 
-def _replaced(server: OneServer, victim: int) -> str:
+def _replaced(server: OneServer, victim: int, patience: float = PATIENCE) -> str:
     started = time.monotonic()
-    while time.monotonic() - started < PATIENCE:
+    while time.monotonic() - started < patience:
         workers = server.workers()
         if victim not in workers and len(workers) == 2:
             return f"after {time.monotonic() - started:.1f} s"
@@ -316,7 +351,7 @@ def _counted(server: OneServer, _: Asked) -> str:
 
 
 def run(asked: Asked, model: Path, plan: Plan, report: Report) -> None:
-    throughput(asked, model, plan, report)
+    cost(asked, model, plan, report)
     behaviour(asked, model, report)
 
 

@@ -113,9 +113,12 @@ def await_ready(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def children(pid: int) -> list[int]:
-    """The child processes of a process."""
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+    """The child processes of a process; none if it has exited."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+    except OSError:
+        return []
 
 
 def put_in_place(link: Path, target: Path) -> None:
