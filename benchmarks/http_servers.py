@@ -38,6 +38,8 @@ PATIENCE = 15.0
 """Seconds to wait for a server to react."""
 REQUESTS, WARM_TURNS, TURNS = 400, 2, 40
 """Requests of a turn, and turns of each server."""
+SETTLE_SECONDS = 5.0
+"""Seconds until the second worker is ready too: supervisors look for hangs only after that."""
 HANG_PATIENCE = 45.0
 """Seconds to wait for a server to replace a worker that hangs."""
 READ_TIMEOUT = 2.0
@@ -294,6 +296,7 @@ def _killed_worker(server: OneServer, asked: Asked) -> str:
 
 
 def _stopped_worker(server: OneServer, _: Asked) -> str:
+    time.sleep(SETTLE_SECONDS)
     victim = server.workers()[0]
     os.kill(victim, signal.SIGSTOP)
     return f"replaced {_replaced(server, victim, HANG_PATIENCE)}"

@@ -93,7 +93,7 @@ def _watch(
     samples: list[dict[str, float]],
     swaps: list[float],
 ) -> None:
-    started = told = time.monotonic()
+    started = reported = time.monotonic()
     before = server.counter("pathdex_queries_total")
     while load.running():
         time.sleep(SAMPLE_SECONDS)
@@ -107,8 +107,8 @@ def _watch(
         if spent >= due and due < 60 * plan.minutes - plan.swap_seconds / 2:
             put_in_place(link, bundles[(len(swaps) + 1) % len(bundles)])
             swaps.append(spent)
-        if now - told >= 60:
-            told = now
+        if now - reported >= 60:
+            reported = now
             report.say(f"soak: {spent / 60:.0f} of {plan.minutes:g} minutes, {samples[-1]['own_mb']:,.0f} MB")
 
 

@@ -1,6 +1,6 @@
 """Metrics in the text format of Prometheus, summed over all worker processes.
 
-Each worker owns a row of 64-bit integers in a memory-mapped file of its own, and any worker can read all rows. A
+Each worker owns a row of 64-bit integers in a memory-mapped file, and any worker can read all rows. A
 replacement worker takes over the row of the worker that died, so counters never decrease. Durations are kept in
 nanoseconds.
 """
