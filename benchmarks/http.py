@@ -1,7 +1,8 @@
-"""The server over loopback: its throughput against the same queries in-process, and a soak with swaps of the model.
+"""The server over loopback: throughput against in-process queries and other servers, and a soak with model reloads.
 
-    python -m benchmarks http                             # throughput, then 10 minutes of load with a swap every 10 s
+    python -m benchmarks http                             # all parts; the soak takes 10 minutes, a reload every 10 s
     python -m benchmarks http --parts throughput
+    python -m benchmarks http --parts servers             # beside plain uvicorn, and granian if it is installed
     python -m benchmarks http --quick                     # a check of the benchmark itself
 
 Server and load share the machine. Histories and answers are external ids on both sides of the comparison; HTTP adds
@@ -23,22 +24,22 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from benchmarks import http_soak
+from benchmarks import http_servers, http_soak
 from benchmarks.load import Load, RunningLoad, tool
 from benchmarks.report import Report, arguments_parser, chosen, open_report
-from benchmarks.served import ServedModel, put_in_place
+from benchmarks.server_process import ServerProcess, put_in_place
 from benchmarks.synthetic import open_model, random_histories, save_synthetic
 from pathdex.config import RunOptions
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
-PARTS = ("throughput", "soak")
+PARTS = ("throughput", "servers", "soak")
 BATCH = 256
-"""Queries of one call in-process on several threads."""
+"""Queries per in-process call."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked, and for how long."""
+    """The queries, and for how long they are sent."""
 
     items: int
     history: int
@@ -47,7 +48,7 @@ class Plan:
     connections: int
     workers: tuple[int, ...]
     seconds: float
-    """Of one turn of each way."""
+    """Of each measurement."""
     repeats: int
     minutes: float
     swap_seconds: float
@@ -71,7 +72,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """The same queries as histories and as bodies of requests."""
+    """The same queries as histories and as request bodies."""
 
     histories: list[list[Any]]
     file: Path
@@ -91,7 +92,7 @@ def throughput(model: DeepRetrieval, asked: Asked, link: Path, plan: Plan, folde
     loads: dict[str, list[Load]] = {}
     with ExitStack() as stack:
         servers = [
-            stack.enter_context(ServedModel(link, workers=count, log=folder / f"server-{count}.log"))
+            stack.enter_context(ServerProcess(link, workers=count, log=folder / f"server-{count}.log"))
             for count in plan.workers
         ]
         _compare(model, servers[0], asked, plan)
@@ -116,8 +117,8 @@ def throughput(model: DeepRetrieval, asked: Asked, link: Path, plan: Plan, folde
     report.add("throughput", figures, table)
 
 
-def _compare(model: DeepRetrieval, server: ServedModel, asked: Asked, plan: Plan) -> None:
-    """Both sides must give the same answers, or their times say nothing."""
+def _compare(model: DeepRetrieval, server: ServerProcess, asked: Asked, plan: Plan) -> None:
+    """Check that both give the same results."""
     for history, body in zip(asked.histories[:10], asked.file.read_bytes().splitlines()[:10], strict=True):
         own = [item.id for item in model.recommend(history, plan.n)]
         sent = [item["id"] for item in server.ask(body)["items"]]
@@ -145,7 +146,7 @@ def _batches(model: DeepRetrieval, asked: Asked, plan: Plan, threads: int) -> fl
     return count / (time.perf_counter() - begin)
 
 
-def _over_http(server: ServedModel, asked: Asked, plan: Plan, kept: list[Load]) -> float:
+def _over_http(server: ServerProcess, asked: Asked, plan: Plan, kept: list[Load]) -> float:
     load = RunningLoad(server.url, asked.file, plan.seconds, plan.connections).result()
     kept.append(load)
     return load.per_second
@@ -199,5 +200,7 @@ def main(arguments: list[str]) -> None:
         if "throughput" in parts:
             throughput(model, asked, link, plan, folder, report)
         del model
+        if "servers" in parts:
+            http_servers.run(asked, bundles[0], plan, report)
         if "soak" in parts:
             http_soak.run(asked, link, bundles, plan, folder, report)

@@ -1,4 +1,4 @@
-"""Minutes of load while the model is replaced again and again: nothing may fail, and memory may not grow."""
+"""Minutes of load with frequent model reloads: no request may fail, and memory must not grow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 from benchmarks.load import Load, RunningLoad
 from benchmarks.plots import COLOURS, new_axes, write
 from benchmarks.report import Report
-from benchmarks.served import ServedModel, put_in_place
+from benchmarks.server_process import ServerProcess, put_in_place
 from pathdex.storage.bundle import bundle_version
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ SAMPLE_SECONDS = 1.0
 
 @dataclass
 class Probe:
-    """Asks one query after the other, and looks into the answers, which the load does not."""
+    """Sends queries one by one and checks the responses, which the load generator does not."""
 
-    server: ServedModel
+    server: ServerProcess
     bodies: list[bytes]
     n: int
     versions: set[str]
@@ -57,11 +57,11 @@ class Probe:
 
 
 def run(asked: Asked, link: Path, bundles: list[Path], plan: Plan, folder: Path, report: Report) -> None:
-    """Load the server, swap the bundles, watch the memory; report when the time is over."""
+    """Load the server, swap the bundles, sample the memory, and report."""
     put_in_place(link, bundles[0])
     samples: list[dict[str, float]] = []
     swaps: list[float] = []
-    with ServedModel(link, workers=max(plan.workers), log=folder / "server-soak.log") as server:
+    with ServerProcess(link, workers=max(plan.workers), log=folder / "server-soak.log") as server:
         versions = {bundle_version(bundle) for bundle in bundles}
         probe = Probe(server, asked.file.read_bytes().splitlines(), plan.n, versions)
         probing = threading.Thread(target=probe.run)
@@ -75,7 +75,8 @@ def run(asked: Asked, link: Path, bundles: list[Path], plan: Plan, folder: Path,
             probe.stop()
             probing.join()
         taken = {
-            name: server.counter(f"pathdex_{name}_total") for name in ("model_swaps", "model_refusals", "worker_starts")
+            name: server.counter(f"pathdex_{name}_total")
+            for name in ("model_reloads", "model_reload_failures", "worker_starts")
         }
     figures = _figures(result, probe, samples, swaps, taken, plan)
     report.add("soak", figures, _table(figures))
@@ -83,7 +84,7 @@ def run(asked: Asked, link: Path, bundles: list[Path], plan: Plan, folder: Path,
 
 
 def _watch(
-    server: ServedModel,
+    server: ServerProcess,
     load: RunningLoad,
     link: Path,
     bundles: list[Path],
@@ -92,7 +93,7 @@ def _watch(
     samples: list[dict[str, float]],
     swaps: list[float],
 ) -> None:
-    started = told = time.monotonic()
+    started = reported = time.monotonic()
     before = server.counter("pathdex_queries_total")
     while load.running():
         time.sleep(SAMPLE_SECONDS)
@@ -102,12 +103,12 @@ def _watch(
         samples.append({"seconds": spent, **server.memory(), "queries_per_second": (after - before) / (spent - last)})
         before = after
         due = (len(swaps) + 1) * plan.swap_seconds
-        # The last swap must have time to be taken over.
+        # The last swap needs time to be loaded.
         if spent >= due and due < 60 * plan.minutes - plan.swap_seconds / 2:
             put_in_place(link, bundles[(len(swaps) + 1) % len(bundles)])
             swaps.append(spent)
-        if now - told >= 60:
-            told = now
+        if now - reported >= 60:
+            reported = now
             report.say(f"soak: {spent / 60:.0f} of {plan.minutes:g} minutes, {samples[-1]['own_mb']:,.0f} MB")
 
 
@@ -123,7 +124,7 @@ def _figures(
     memory = {}
     for name in ("own_mb", "resident_mb"):
         values = np.array([one[name] for one in samples])
-        # The first third warms up: every worker's code, buffers and both bundles.
+        # The first third is warm-up: code, buffers and both bundles in every worker.
         late = seconds > seconds[-1] / 3
         slope = np.polyfit(seconds[late] / 60, values[late], 1)[0] if late.sum() > 2 else float("nan")
         memory[name] = {
@@ -152,9 +153,11 @@ def _table(figures: dict[str, Any]) -> Table:
     table.add_row("p50, p99, p99.9", ", ".join(f"{load[name] / 1e3:.2f} ms" for name in ("p50", "p99", "p999")))
     table.add_row("failed requests", str(figures["failures"]))
     table.add_row(
-        f"swaps made, taken over by {max(plan['workers'])} workers", f"{swaps['made']}, {swaps['model_swaps']:.0f}"
+        f"swaps, and reloads by {max(plan['workers'])} workers", f"{swaps['made']}, {swaps['model_reloads']:.0f}"
     )
-    table.add_row("versions refused, workers started", f"{swaps['model_refusals']:.0f}, {swaps['worker_starts']:.0f}")
+    table.add_row(
+        "versions rejected, workers started", f"{swaps['model_reload_failures']:.0f}, {swaps['worker_starts']:.0f}"
+    )
     for name, label in (("own_mb", "own memory"), ("resident_mb", "resident, mapped files included")):
         one = figures["memory"][name]
         table.add_row(
@@ -166,7 +169,7 @@ def _table(figures: dict[str, Any]) -> Table:
 
 
 def _draw(file: Path, samples: list[dict[str, float]], swaps: list[float], plan: Plan) -> None:
-    title = f"{plan.minutes:g} minutes of load, a swap of the model at every line"
+    title = f"{plan.minutes:g} minutes of load, a model reload at every line"
     figure, axes = new_axes(title, "minutes", "MB of all server processes")
     minutes = [one["seconds"] / 60 for one in samples]
     for swap in swaps:

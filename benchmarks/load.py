@@ -1,4 +1,4 @@
-"""Load on a server: wrk where it is installed, else a client of our own, which takes more of the machine itself."""
+"""Load on a server: wrk if it is installed, or else a Python client, which uses more CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCRIPT = Path(__file__).with_name("wrk.lua")
 
 @dataclass(frozen=True)
 class Load:
-    """What a load of requests met. Latencies in microseconds."""
+    """The outcome of a load. Latencies in microseconds."""
 
     requests: int
     seconds: float
@@ -43,12 +43,12 @@ class Load:
 
 
 def tool() -> str:
-    """What makes the load."""
+    """The load generator."""
     return "wrk" if shutil.which("wrk") else "python"
 
 
 class RunningLoad:
-    """A load that runs beside this process; `result` waits for its end."""
+    """A load in another process; `result` waits for it."""
 
     def __init__(self, url: str, bodies: Path, seconds: float, connections: int) -> None:
         if shutil.which("wrk"):
@@ -70,7 +70,7 @@ class RunningLoad:
     def result(self) -> Load:
         written, _ = self._process.communicate()
         if self._process.returncode:
-            raise SystemExit(f"the load ended with code {self._process.returncode}: {written}")
+            raise SystemExit(f"the load generator exited with code {self._process.returncode}: {written}")
         return Load(**json.loads(written.strip().splitlines()[-1]))
 
 
@@ -110,7 +110,7 @@ async def _load(url: str, bodies: list[bytes], seconds: float, connections: int)
 
 
 async def _answer(reader: asyncio.StreamReader) -> int:
-    """Read one answer and return its status."""
+    """Read one response and return its status."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
     await reader.readexactly(int(length.split(b":")[1]))

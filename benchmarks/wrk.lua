@@ -13,7 +13,7 @@ function init(arguments)
     local headers = { ["Content-Type"] = "application/json" }
     requests[#requests + 1] = wrk.format("POST", "/v1/recommend", headers, line)
   end
-  -- Threads begin at different places, so that they do not ask the same at the same time.
+  -- Threads start at different lines, so that they do not send the same query at the same time.
   place = math.floor(number * #requests / 7)
 end
 

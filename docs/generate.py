@@ -26,7 +26,7 @@ from pathdex.recommenders.jtm import JTM
 from pathdex.recommenders.otm import OTM
 from pathdex.recommenders.tree.config import TreeConfig
 from pathdex.recommenders.youtube_dnn import PARAMETERS as YOUTUBE_DNN_PARAMETERS
-from pathdex.server.limits import Limits
+from pathdex.server.limits import ServerLimits
 
 FOLDER = Path(__file__).parent
 REPORTS = FOLDER.parent / "benchmarks" / "results" / "reports"
@@ -192,7 +192,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "defaults-tree": _tree_defaults,
     "parameters-ffm": partial(_parameter_table, FFMConfig),
     "parameters-als": partial(_parameter_table, ALSConfig),
-    "limits": partial(_parameter_table, Limits),
+    "limits": partial(_parameter_table, ServerLimits),
     "finding-codes": _finding_codes,
     "column-names": _column_names,
     "sources": _sources,

@@ -43,10 +43,11 @@ PLOTTING = Feature("drawing figures (pathdex inspect --plot, pathdex reproduce)"
 TENSORBOARD = Feature("writing TensorBoard logs (pathdex train --tensorboard)", "tensorboard", "tensorboard")
 SERVER = Feature("the HTTP server (pathdex serve)", "uvicorn", "server")
 MESSAGES = Feature("the HTTP server (pathdex serve)", "msgspec", "server")
+CLIENT = Feature("the HTTP client (pathdex.Client)", "urllib3", "client")
 REDIS = Feature("a user store in Redis (pathdex serve --user-store redis://...)", "redis", "redis")
 IMPLICIT = Feature("the baseline implicit-als", "implicit", "peers")
 USEARCH = Feature("the HNSW graph of the baseline ffm-hnsw", "usearch", "ann")
-FEATURES = (PLOTTING, TENSORBOARD, SERVER, MESSAGES, REDIS, IMPLICIT, USEARCH)
+FEATURES = (PLOTTING, TENSORBOARD, SERVER, MESSAGES, CLIENT, REDIS, IMPLICIT, USEARCH)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def serving(*arguments: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server process that is ready, and its address."""
+    """A ready server process and its address."""
     command = [*ENTRY, "serve", *(str(one) for one in arguments), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -54,7 +54,7 @@ def wait_for(rule: Callable[[], Any]) -> Any:
     return found
 
 
-def test_one_line_tells_where_and_sigterm_ends_it_well(model: Path) -> None:
+def test_it_prints_its_address_and_stops_on_sigterm(model: Path) -> None:
     with serving(model) as (process, address), package.Client(address) as client:
         assert client.recommend([], 3) == package.load(model).recommend([], 3)
         process.send_signal(signal.SIGTERM)
@@ -64,7 +64,7 @@ def test_one_line_tells_where_and_sigterm_ends_it_well(model: Path) -> None:
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
-def test_no_acknowledged_event_is_lost_by_kill_9(model: Path, tmp_path: Path) -> None:
+def test_acknowledged_events_survive_kill_9(model: Path, tmp_path: Path) -> None:
     store = tmp_path / "users.sqlite"
     acknowledged: list[list[int]] = [[] for _ in range(4)]
 
@@ -98,7 +98,7 @@ def test_no_acknowledged_event_is_lost_by_kill_9(model: Path, tmp_path: Path) ->
             await opened.close()
 
     for stored, known in zip(asyncio.run(read()), acknowledged, strict=True):
-        # At most the one that was on its way when the server died is there beyond what was acknowledged.
+        # Besides the acknowledged events, at most the one in flight is stored.
         assert stored[: len(known)] == known
         assert len(stored) <= len(known) + 1
 
@@ -106,7 +106,7 @@ def test_no_acknowledged_event_is_lost_by_kill_9(model: Path, tmp_path: Path) ->
 def metric(client: package.Client, name: str) -> int:
     import urllib.request
 
-    with urllib.request.urlopen(f"{client._transport.url}/metrics") as answer:
+    with urllib.request.urlopen(f"{client.url}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     return int(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 
@@ -116,17 +116,17 @@ def children(process: subprocess.Popen[str]) -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to find the workers")
-def test_workers_share_the_work_and_a_dead_one_is_replaced(model: Path, tmp_path: Path) -> None:
+def test_a_dead_worker_is_replaced(model: Path, tmp_path: Path) -> None:
     arguments = (model, "--workers", 2, "--user-store", tmp_path / "users.sqlite", "--watch", 0.2)
     with serving(*arguments) as (process, address), package.Client(address) as client:
         first = children(process)
         assert len(first) == 2
         client.add_events("ada", TEXT_IDS[:2])
-        # Whichever worker is asked knows what the other stored and counted.
+        # Every worker sees the events and the metrics of the others.
         for _ in range(10):
             with package.Client(address) as another:
                 assert another.recommend_user("ada", 32) == client.recommend(TEXT_IDS[:2], 32)
-        assert metric(client, "pathdex_events_total") == 2
+        assert metric(client, "pathdex_user_events_total") == 2
         assert metric(client, "pathdex_workers_ready") == 2
 
         os.kill(first[0], signal.SIGKILL)
@@ -143,7 +143,7 @@ def test_workers_share_the_work_and_a_dead_one_is_replaced(model: Path, tmp_path
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
         assert process.stderr is not None
-        assert re.findall(r"WARNING (.*)", process.stderr.read()) == ["worker 0 ended with code -9; starting another"]
+        assert re.findall(r"WARNING (.*)", process.stderr.read()) == ["worker 0 exited with code -9; restarting it"]
 
 
 @pytest.mark.parametrize(
@@ -151,31 +151,32 @@ def test_workers_share_the_work_and_a_dead_one_is_replaced(model: Path, tmp_path
     [
         (["nowhere"], "nowhere does not exist; pass the folder that save"),
         (["MODEL", "--catalogue", "nowhere.csv"], "catalogue='nowhere.csv': does not exist; check the path"),
-        (["MODEL", "--max-n", 0], "max_n=0: must be at least 1; items of one answer"),
+        (["MODEL", "--max-n", 0], "max_n=0: must be at least 1; items recommended per query"),
         (["MODEL", "--workers", 0], "workers=0: must be at least 1"),
         (["MODEL", "--port", 70000], "port=70000: must be between 0 and 65535; 0 takes any free port"),
-        (["MODEL", "--watch", -1], "watch=-1.0: must be at least 0; 0 never looks for a new model"),
+        (["MODEL", "--watch", -1], "watch=-1.0: must be at least 0; 0 never checks for a new model"),
         (["MODEL", "--token-file", "nowhere"], "token_file='nowhere': cannot be read"),
-        (["MODEL", "--host", "203.0.113.7"], "host='203.0.113.7', port=8000: cannot be listened on"),
-        (["MODEL", "--user-store", "mysql://x", "--port", 0], "user_store='mysql://x': must be a file or an address"),
+        (["MODEL", "--host", "203.0.113.7"], "address='203.0.113.7:8000': cannot listen there"),
+        (["MODEL", "--user-store", "mysql://x", "--port", 0], "user_store='mysql://x': must be a file or a URL"),
     ],
 )
-def test_wrong_options_are_named(pathdex: Pathdex, model: Path, arguments: list[Any], message: str) -> None:
+def test_invalid_options(pathdex: Pathdex, model: Path, arguments: list[Any], message: str) -> None:
     outcome = pathdex("serve", *(model if one == "MODEL" else one for one in arguments), fails=1)
     assert message in outcome.stderr
     assert outcome.stdout == ""
 
 
-def test_a_port_that_is_taken_is_named(pathdex: Pathdex, model: Path) -> None:
+def test_a_port_in_use(pathdex: Pathdex, model: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         outcome = pathdex("serve", model, "--port", port, fails=1)
-    assert f"port={port}: cannot be listened on (Address already in use); choose others" in outcome.stderr
+    assert (
+        f"address='127.0.0.1:{port}': cannot listen there (Address already in use); choose another host or port"
+        in outcome.stderr
+    )
 
 
-def test_without_its_packages_it_says_how_to_get_them(
-    pathdex: Pathdex, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_packages_name_the_extra(pathdex: Pathdex, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathdex.system.Feature.available", False)
     message = "the HTTP server (pathdex serve) needs uvicorn; install it with: pip install 'pathdex[server]'"
     assert message in pathdex("serve", model, fails=1).stderr
@@ -184,11 +185,11 @@ def test_without_its_packages_it_says_how_to_get_them(
 def test_warmup_of_a_model(pathdex: Pathdex, model: Path) -> None:
     text = pathdex("warmup", model).stdout
     assert str(model) in text
-    assert re.search(r"opening and compiling +\d+\.\d s", text)
-    assert re.search(r"one query now +\d+\.\d\d ms", text)
+    assert re.search(r"loading and compiling +\d+\.\d s", text)
+    assert re.search(r"one query +\d+\.\d\d ms", text)
     assert "compiled code" in text
     assert "__pycache__" in text
 
 
-def test_warmup_without_a_model_makes_one(pathdex: Pathdex) -> None:
-    assert "a small one of its own" in pathdex("warmup").stdout
+def test_warmup_without_a_model(pathdex: Pathdex) -> None:
+    assert "a small built-in one" in pathdex("warmup").stdout

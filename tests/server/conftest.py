@@ -1,4 +1,4 @@
-"""Tiny saved models, and servers that run in a thread of the test's own process."""
+"""Tiny saved models, and servers that run in a thread of the test process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import pathdex
-from pathdex.server.limits import Limits
+from pathdex.recommenders.popularity import Popularity
+from pathdex.server.limits import ServerLimits
 from pathdex.server.options import ServerOptions
 from pathdex.server.serving import address_of, listen
 from pathdex.server.worker import Worker
@@ -24,7 +25,7 @@ from tests.tiny import TINY
 
 
 @dataclass(frozen=True)
-class Answer:
+class HTTPAnswer:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -41,27 +42,27 @@ class Answer:
 
 @dataclass
 class Running:
-    """A server, and how to ask it."""
+    """A running server."""
 
     url: str
     worker: Worker
 
-    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
-        """One request on a connection of its own; a body that is not bytes is sent as JSON."""
+    def request(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> HTTPAnswer:
+        """Send one request on a new connection; a body that is not bytes is sent as JSON."""
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         try:
             connection.request(method, path, sent, headers or {})
             answer = connection.getresponse()
-            return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+            return HTTPAnswer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
         finally:
             connection.close()
 
-    def get(self, path: str, **headers: str) -> Answer:
-        return self.ask("GET", path, headers=headers)
+    def get(self, path: str, **headers: str) -> HTTPAnswer:
+        return self.request("GET", path, headers=headers)
 
-    def post(self, path: str, body: Any, **headers: str) -> Answer:
-        return self.ask("POST", path, body, headers)
+    def post(self, path: str, body: Any, **headers: str) -> HTTPAnswer:
+        return self.request("POST", path, body, headers)
 
     def metric(self, name: str) -> int:
         lines = self.get("/metrics").body.decode().splitlines()
@@ -70,10 +71,10 @@ class Running:
 
 @contextmanager
 def running(model: Path, limits: dict[str, Any] | None = None, **options: Any) -> Iterator[Running]:
-    """A server in a thread, ready; it looks for a new model only where `watch` says so."""
+    """A ready server in a thread; it checks for new models only if `watch` is given."""
     ready = threading.Event()
-    given = {"watch": 0.0, **options, "limits": Limits(**(limits or {}))}
-    worker = Worker(ServerOptions(model=model, port=0, **given), ready=lambda _: ready.set())
+    given = {"watch": 0.0, **options, "limits": ServerLimits(**(limits or {}))}
+    worker = Worker(ServerOptions(model=model, port=0, **given), on_ready=lambda _: ready.set())
     listening = listen("127.0.0.1", 0)
     thread = threading.Thread(target=worker.serve_on, args=(listening,))
     url = address_of(listening)
@@ -82,9 +83,31 @@ def running(model: Path, limits: dict[str, Any] | None = None, **options: Any) -
         assert ready.wait(60)
         yield Running(url, worker)
     finally:
-        worker.leave(at_once=True)
+        worker.drain(now=True)
         thread.join(30)
         assert not thread.is_alive()
+
+
+Gate = tuple[threading.Event, threading.Event]
+SLOW = {"queries": [{"history": [], "n": 7}]}
+"""A request that `gate` holds."""
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """Popularity models hold queries with n = 7 until the second event; the first is set while one is held."""
+    waiting, go = threading.Event(), threading.Event()
+    rank = Popularity.rank
+
+    def slow(self: Popularity, histories: Any, n: int, *args: Any, **options: Any) -> Any:
+        if n == 7:
+            waiting.set()
+            assert go.wait(20)
+        return rank(self, histories, n, *args, **options)
+
+    monkeypatch.setattr(Popularity, "rank", slow)
+    yield waiting, go
+    go.set()
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +124,7 @@ def numbered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def deep(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A saved Deep Retrieval model with text ids, trained well enough to tell the groups apart."""
+    """A saved Deep Retrieval model with text ids, trained enough to separate the groups."""
     better = {**TINY, "batch_size": 64, "structure_batch_size": 64, "epochs": 3}
     model = pathdex.DeepRetrieval(**better, learning_rate=0.02, item_learning_rate=0.02, threads=1)
     return model.fit(grouped_data(TEXT_IDS), callbacks=()).save(tmp_path_factory.mktemp("models") / "deep")

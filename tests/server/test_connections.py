@@ -1,4 +1,4 @@
-"""Clients that are slow, greedy or talk nonsense do not hold the server up."""
+"""Slow, greedy or broken clients do not block the server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pathdex.server.connections import MAX_HEAD
+from pathdex.server.connections import MAX_HEADER_BYTES
 from tests.server.conftest import Running, running
 
 HEAD = b"POST /v1/recommend HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n"
@@ -30,14 +30,14 @@ def connect(server: Running) -> socket.socket:
 
 
 def everything(connection: socket.socket) -> bytes:
-    """What comes until the server closes."""
+    """All data until the server closes the connection."""
     found = b""
     while part := connection.recv(65536):
         found += part
     return found
 
 
-def test_a_request_that_does_not_come_is_given_up(server: Running) -> None:
+def test_an_incomplete_request_is_408(server: Running) -> None:
     beginnings = [b"", b"GE", HEAD, HEAD + b"\r\n", HEAD + b'\r\n{"hist']
     with contextlib.ExitStack() as stack:
         connections = [stack.enter_context(connect(server)) for _ in beginnings]
@@ -46,10 +46,10 @@ def test_a_request_that_does_not_come_is_given_up(server: Running) -> None:
         for connection in connections:
             answer = everything(connection)
             assert answer.startswith(b"HTTP/1.1 408 ")
-            assert b'"message":"the request did not come within 0.3 s; send it in one go"' in answer
+            assert b'"message":"the request was not received within 0.3 s"' in answer
 
 
-def test_a_client_that_drips_is_given_up_too(server: Running) -> None:
+def test_a_slow_request_is_408(server: Running) -> None:
     with connect(server) as connection:
         answer = b""
         connection.settimeout(0.05)
@@ -66,7 +66,7 @@ def test_a_client_that_drips_is_given_up_too(server: Running) -> None:
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
-def test_an_idle_connection_is_closed_quietly(server: Running) -> None:
+def test_an_idle_connection_is_closed_without_an_error(server: Running) -> None:
     with connect(server) as connection:
         connection.sendall(WHOLE)
         answer = everything(connection)
@@ -74,7 +74,7 @@ def test_an_idle_connection_is_closed_quietly(server: Running) -> None:
     assert b"408" not in answer
 
 
-def test_a_connection_is_used_again_and_again(server: Running) -> None:
+def test_a_connection_is_reused(server: Running) -> None:
     with connect(server) as connection:
         for _ in range(3):
             connection.sendall(WHOLE)
@@ -82,7 +82,7 @@ def test_a_connection_is_used_again_and_again(server: Running) -> None:
             time.sleep(0.1)
 
 
-def test_requests_in_one_go_are_answered_in_order(server: Running) -> None:
+def test_pipelined_requests_are_answered_in_order(server: Running) -> None:
     with connect(server) as connection:
         connection.sendall(WHOLE + b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n" + WHOLE)
         answer = everything(connection)
@@ -93,49 +93,49 @@ def test_requests_in_one_go_are_answered_in_order(server: Running) -> None:
 @pytest.mark.parametrize(
     "sent", [b"\x16\x03\x01\x02\x00" * 10, b"hello\r\n\r\n", b"GET /\xff HTTP/1.1\r\n\r\n"], ids=range(3)
 )
-def test_what_is_not_http_is_400(server: Running, sent: bytes) -> None:
+def test_invalid_http_is_400(server: Running, sent: bytes) -> None:
     with connect(server) as connection:
         connection.sendall(sent)
         answer = everything(connection)
     assert answer.startswith(b"HTTP/1.1 400 ")
-    assert b'"message":"this is not HTTP; send a request of HTTP/1.1"' in answer
+    assert b'"message":"the request is not valid HTTP; send HTTP/1.1"' in answer
 
 
 @pytest.mark.parametrize("length", [b"-5", b"1e3", b"99999999999999999999999999", b"abc"])
-def test_a_length_that_is_none_is_400(server: Running, length: bytes) -> None:
+def test_an_invalid_content_length_is_400(server: Running, length: bytes) -> None:
     with connect(server) as connection:
         connection.sendall(b"POST /v1/recommend HTTP/1.1\r\nHost: x\r\nContent-Length: " + length + b"\r\n\r\n{}")
         assert everything(connection).startswith(b"HTTP/1.1 400 ")
 
 
-def test_a_head_without_end_is_431(server: Running) -> None:
+def test_endless_headers_are_431(server: Running) -> None:
     with connect(server) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n")
         answer = b""
         try:
-            for _ in range(2 * MAX_HEAD // 1000):
+            for _ in range(2 * MAX_HEADER_BYTES // 1000):
                 connection.sendall(b"x: " + b"y" * 995 + b"\r\n")
         except OSError:
             pass
         try:
             answer = connection.recv(1000)
         except OSError:
-            # The server closed with our bytes unread, and the network drops its answer.
+            # The server closed the connection with unread data, so the kernel dropped its response.
             return
     assert answer.startswith(b"HTTP/1.1 431 ")
 
 
-def test_an_upgrade_is_not_offered(server: Running) -> None:
+def test_an_upgrade_is_ignored(server: Running) -> None:
     with connect(server) as connection:
         connection.sendall(b"GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
         assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_client_that_takes_no_answer_is_given_up(popular: Path) -> None:
+def test_a_client_that_does_not_read_is_disconnected(popular: Path) -> None:
     with running(popular, {"read_timeout": 0.3}) as server, connect(server) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         asked = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
-        # Answers pile up until the network takes no more; then the server reads no more, and later gives up.
+        # Responses fill the buffers; then the server stops reading, and later closes the connection.
         connection.settimeout(1)
         with contextlib.suppress(OSError):
             for _ in range(100_000):
@@ -146,7 +146,7 @@ def test_a_client_that_takes_no_answer_is_given_up(popular: Path) -> None:
         assert not server.worker.server_state.connections
 
 
-def test_connections_over_the_limit_are_turned_away(popular: Path) -> None:
+def test_too_many_connections_are_503(popular: Path) -> None:
     with running(popular, {"connections": 2}) as server:
         with connect(server) as one, connect(server) as two:
             for connection in (one, two):
@@ -155,7 +155,7 @@ def test_connections_over_the_limit_are_turned_away(popular: Path) -> None:
             with connect(server) as three:
                 answer = everything(three)
             assert answer.startswith(b"HTTP/1.1 503 ")
-            assert b"the server has 2 connections already; try again in a moment" in answer
+            assert b"the server has 2 open connections; try again later" in answer
         deadline = time.monotonic() + 10
         while server.worker.server_state.connections and time.monotonic() < deadline:
             time.sleep(0.02)

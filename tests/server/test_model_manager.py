@@ -1,4 +1,4 @@
-"""A new model is taken over under load; a bad one is not."""
+"""A valid new model replaces the current one under load; an invalid one does not."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ import pytest
 
 import pathdex
 from pathdex.data import Interactions, Ragged, Vocabulary
-from pathdex.errors import BundleError, ServerError
 from pathdex.recommenders.popularity import Popularity
-from pathdex.server.options import ServerOptions
-from pathdex.server.serving import listen
-from pathdex.server.worker import Worker
+from pathdex.server.routes import RECOMMEND
+from pathdex.server.schemas import RecommendRequest
 from tests.recommender_contract import TEXT_IDS
-from tests.server.conftest import Running, running
+from tests.server.conftest import SLOW, Gate, Running, running
 
 
 def favourite(place: int) -> Popularity:
-    """A model that recommends one item before all others."""
+    """A model that ranks one item first."""
     rows = [[place] * 5, list(range(len(TEXT_IDS)))]
     return Popularity().fit(Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(2)), Vocabulary(TEXT_IDS)))
 
@@ -55,7 +53,7 @@ def server(bundle: Path) -> Iterator[Running]:
 
 
 class Load:
-    """Keeps asking from several threads, and remembers every answer."""
+    """Sends queries from several threads and keeps every response."""
 
     def __init__(self, url: str) -> None:
         self.answers: list[tuple[str, Any]] = []
@@ -75,11 +73,12 @@ class Load:
     def _ask(self) -> None:
         with pathdex.Client(self._url) as client:
             while not self._done.is_set():
-                answer = client._transport.post("/v1/recommend", {"queries": [{"history": [], "n": 1}]})
-                self.answers.append((answer["model"], answer["results"][0]["items"][0]["id"]))
+                response = client._pool.call(RECOMMEND, RecommendRequest(history=[], n=1))
+                assert response.items is not None
+                self.answers.append((response.model, response.items[0].id))
 
 
-def test_versions_change_under_load_and_no_request_fails(server: Running, bundle: Path) -> None:
+def test_no_request_fails_while_versions_change(server: Running, bundle: Path) -> None:
     versions = {server.get("/v1/model").json["model"]: TEXT_IDS[0]}
     with Load(server.url) as load:
         for place in (3, 9, 27):
@@ -91,8 +90,8 @@ def test_versions_change_under_load_and_no_request_fails(server: Running, bundle
     assert len(versions) == 4
     assert {*load.answers} <= versions.items()
     assert {version for version, _ in load.answers} == {*versions}
-    assert server.metric("pathdex_model_swaps_total") == 3
-    assert server.metric("pathdex_model_refusals_total") == 0
+    assert server.metric("pathdex_model_reloads_total") == 3
+    assert server.metric("pathdex_model_reload_failures_total") == 0
 
 
 def _flip(file: Path) -> None:
@@ -111,7 +110,7 @@ def _flip(file: Path) -> None:
     ],
     ids=["checksum", "missing file", "manifest", "format"],
 )
-def test_a_bad_version_is_refused_and_the_old_one_stays(
+def test_an_invalid_version_is_rejected(
     server: Running, bundle: Path, spoil: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     version = server.get("/v1/model").json["model"]
@@ -119,29 +118,29 @@ def test_a_bad_version_is_refused_and_the_old_one_stays(
     spoil(fresh)
     bundle.rename(bundle.parent / "old")
     fresh.rename(bundle)
-    wait_for(lambda: server.metric("pathdex_model_refusals_total") == 1)
+    wait_for(lambda: server.metric("pathdex_model_reload_failures_total") == 1)
     time.sleep(0.1)
-    assert server.metric("pathdex_model_refusals_total") == 1
+    assert server.metric("pathdex_model_reload_failures_total") == 1
     assert (first_item(server), server.get("/v1/model").json["model"]) == (TEXT_IDS[0], version)
     assert server.get("/health/ready").status == 200
-    assert f"model {version} stays" in caplog.text
+    assert f"still serving model {version}" in caplog.text
     shutil.rmtree(bundle)
     favourite(9).save(bundle)
     wait_for(lambda: first_item(server) == TEXT_IDS[9])
 
 
-def test_a_model_that_breaks_when_it_is_asked_is_refused(server: Running, bundle: Path, monkeypatch: Any) -> None:
+def test_a_model_that_fails_its_test_queries_is_rejected(server: Running, bundle: Path, monkeypatch: Any) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("pathdex.server.model_loader.try_out", fail)
+        patch.setattr("pathdex.server.model_loader.probe_model", fail)
         favourite(3).save(bundle, overwrite=True)
-        wait_for(lambda: server.metric("pathdex_model_refusals_total") == 1)
+        wait_for(lambda: server.metric("pathdex_model_reload_failures_total") == 1)
     assert first_item(server) == TEXT_IDS[0]
 
 
-def test_files_that_arrive_one_by_one_are_taken_over_when_all_are_there(server: Running, bundle: Path) -> None:
+def test_files_copied_one_by_one_are_loaded_once_complete(server: Running, bundle: Path) -> None:
     fresh = favourite(3).save(bundle.parent / "fresh")
     for file in sorted(fresh.iterdir(), reverse=True):
         shutil.copy(file, bundle / file.name)
@@ -149,22 +148,22 @@ def test_files_that_arrive_one_by_one_are_taken_over_when_all_are_there(server: 
     wait_for(lambda: first_item(server) == TEXT_IDS[3])
 
 
-def test_a_bundle_that_is_removed_goes_on_being_served(server: Running, bundle: Path) -> None:
+def test_a_removed_bundle_is_still_served(server: Running, bundle: Path) -> None:
     shutil.rmtree(bundle)
     time.sleep(0.1)
     assert first_item(server) == TEXT_IDS[0]
-    assert server.metric("pathdex_model_refusals_total") == 0
+    assert server.metric("pathdex_model_reload_failures_total") == 0
 
 
-def test_a_touched_bundle_is_not_opened_again(server: Running, bundle: Path) -> None:
-    before = server.worker.live.current
+def test_a_touched_bundle_is_not_reloaded(server: Running, bundle: Path) -> None:
+    before = server.worker.models.current
     (bundle / "counts.npy").touch()
     time.sleep(0.15)
-    assert server.worker.live.current is before
-    assert server.metric("pathdex_model_swaps_total") == 0
+    assert server.worker.models.current is before
+    assert server.metric("pathdex_model_reloads_total") == 0
 
 
-def test_a_link_is_followed_to_its_new_target(tmp_path: Path) -> None:
+def test_a_changed_link_is_followed(tmp_path: Path) -> None:
     old, new = favourite(1).save(tmp_path / "old"), favourite(2).save(tmp_path / "new")
     (tmp_path / "current").symlink_to(old)
     with running(tmp_path / "current", watch=0.02) as server:
@@ -174,7 +173,7 @@ def test_a_link_is_followed_to_its_new_target(tmp_path: Path) -> None:
         wait_for(lambda: first_item(server) == TEXT_IDS[2])
 
 
-def test_a_new_catalogue_table_is_taken_over(bundle: Path, tmp_path: Path) -> None:
+def test_a_new_catalogue_table_is_loaded(bundle: Path, tmp_path: Path) -> None:
     table = tmp_path / "shop.csv"
     table.write_text("item_id,colour\nitem 1,red\n")
     with running(bundle, watch=0.02, catalogue=table) as server:
@@ -184,23 +183,13 @@ def test_a_new_catalogue_table_is_taken_over(bundle: Path, tmp_path: Path) -> No
         wait_for(lambda: [i["id"] for i in server.post("/v1/recommend", body).json["items"]] == ["item 22"])
 
 
-def test_a_request_in_flight_keeps_its_model_and_then_it_is_freed(
-    server: Running, bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waiting, go, rank = threading.Event(), threading.Event(), Popularity.rank
-
-    def slow(self: Popularity, histories: Any, n: int, *args: Any, **options: Any) -> Any:
-        if n == 7:
-            waiting.set()
-            assert go.wait(20)
-        return rank(self, histories, n, *args, **options)
-
-    monkeypatch.setattr(Popularity, "rank", slow)
-    assert server.worker.live.current is not None
-    version = server.worker.live.current.version
-    old = weakref.ref(server.worker.live.current.recommender)
+def test_requests_in_flight_keep_the_old_model(server: Running, bundle: Path, gate: Gate) -> None:
+    waiting, go = gate
+    assert server.worker.models.current is not None
+    version = server.worker.models.current.version
+    old = weakref.ref(server.worker.models.current.recommender)
     with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(server.post, "/v1/recommend", {"queries": [{"history": [], "n": 7}]})
+        answer = pool.submit(server.post, "/v1/recommend", SLOW)
         assert waiting.wait(10)
         favourite(3).save(bundle, overwrite=True)
         wait_for(lambda: first_item(server) == TEXT_IDS[3])
@@ -218,32 +207,14 @@ def test_a_request_in_flight_keeps_its_model_and_then_it_is_freed(
     wait_for(is_freed)
 
 
-def test_a_look_that_fails_is_not_the_last(
+def test_a_failed_check_is_followed_by_others(
     server: Running, bundle: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail() -> None:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(server.worker.live.source), "signature", lambda _: fail())
+        patch.setattr(type(server.worker.models.loader), "signature", lambda _: fail())
         wait_for(lambda: "ZeroDivisionError" in caplog.text)
     favourite(3).save(bundle, overwrite=True)
     wait_for(lambda: first_item(server) == TEXT_IDS[3])
-
-
-def test_a_first_model_that_breaks_ends_the_server(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("pathdex.server.model_loader.try_out", fail)
-    with (
-        listen("127.0.0.1", 0) as listening,
-        pytest.raises(ServerError, match=r"cannot be opened \(ZeroDivisionError\); the log says why"),
-    ):
-        Worker(ServerOptions(model=bundle)).serve_on(listening)
-
-
-def test_a_first_model_that_cannot_be_opened_ends_the_server(bundle: Path) -> None:
-    _flip(bundle / "counts.npy")
-    with listen("127.0.0.1", 0) as listening, pytest.raises(BundleError, match=r"the checksum of counts.npy is wrong"):
-        Worker(ServerOptions(model=bundle)).serve_on(listening)

@@ -1,13 +1,13 @@
-"""Compiling ahead. That the command works is tested in tests/cli/test_serve.py."""
+"""Compiling ahead of time. tests/cli/test_serve.py runs the command."""
 
 from pathlib import Path
 
 from pathdex.server.warmup import caches, warm_up
 
 
-def test_it_says_what_it_did_and_where(deep: Path) -> None:
-    done = warm_up(deep)
-    assert done.seconds > done.query_seconds > 0
-    assert done.caches == caches()
-    assert any(place.parent.name == "kernels" for place in done.caches)
-    assert all(place.is_dir() for place in done.caches)
+def test_the_report_has_times_and_caches(deep: Path) -> None:
+    report = warm_up(deep)
+    assert report.seconds > report.query_seconds > 0
+    assert report.caches == caches()
+    assert any(place.parent.name == "kernels" for place in report.caches)
+    assert all(place.is_dir() for place in report.caches)

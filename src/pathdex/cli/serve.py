@@ -10,7 +10,7 @@ import typer
 
 from pathdex.cli.command import RunPath, gathers, option
 from pathdex.cli.console import out
-from pathdex.server.limits import Limits
+from pathdex.server.limits import ServerLimits
 
 PANEL = "Limits"
 
@@ -23,7 +23,7 @@ def _flags() -> list[Any]:
             f"{spec.metadata['help']}; default {spec.default:,}",
             panel=PANEL,
         )
-        for spec in dataclasses.fields(Limits)
+        for spec in dataclasses.fields(ServerLimits)
     ]
 
 
@@ -31,33 +31,33 @@ def _flags() -> list[Any]:
 def serve(
     folder: RunPath,
     limits: dict[str, Any],
-    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on; 0 takes any free one.")] = 8000,
-    workers: Annotated[int, typer.Option(help="Processes that serve.")] = 1,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all interfaces.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free port.")] = 8000,
+    workers: Annotated[int, typer.Option(help="Worker processes.")] = 1,
     catalogue: Annotated[
-        Path | None, typer.Option(help="A table with one row per item, for `where`.", metavar="FILE")
+        Path | None, typer.Option(help="Catalogue table with one row per item, for `where`.", metavar="FILE")
     ] = None,
     catalogue_item: Annotated[
-        str | None, typer.Option(help="Its column of item ids, if its name is not a common one.", metavar="NAME")
+        str | None, typer.Option(help="Item column of the catalogue table, if it has an unusual name.", metavar="NAME")
     ] = None,
     user_store: Annotated[
         str | None,
-        typer.Option(help="Keep histories by user: a SQLite file, or redis://host:6379/0.", metavar="PLACE"),
+        typer.Option(help="Store histories by user: a SQLite file, or redis://host:6379/0.", metavar="PLACE"),
     ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
-            help="Ask clients for the token in this file. [default: the variable PATHDEX_TOKEN, if set]",
+            help="Require the token in this file. [default: environment variable PATHDEX_TOKEN, if set]",
             metavar="FILE",
         ),
     ] = None,
-    public_metrics: Annotated[bool, typer.Option("--public-metrics", help="/metrics needs no token.")] = False,
+    public_metrics: Annotated[bool, typer.Option("--public-metrics", help="Serve /metrics without a token.")] = False,
     access_log: Annotated[
-        bool, typer.Option("--access-log", help="Write a line of JSON per request to standard error.")
+        bool, typer.Option("--access-log", help="Log each request to standard error as a line of JSON.")
     ] = False,
-    watch: Annotated[float, typer.Option(help="Seconds between two looks for a new model; 0: never.")] = 2.0,
+    watch: Annotated[float, typer.Option(help="Seconds between checks for a new model; 0: never check.")] = 2.0,
 ) -> None:
-    """Serve a model over HTTP. A new version in the same place is taken over without losing a request.
+    """Serve a model over HTTP. A new version at the same path is loaded without dropping a request.
 
     Examples:
 
@@ -84,12 +84,12 @@ def serve(
         public_metrics=public_metrics,
         access_log=access_log,
         watch=watch,
-        limits=Limits(**limits),
+        limits=ServerLimits(**limits),
     )
     console = out()
 
-    def ready(address: str, version: str) -> None:
+    def on_ready(address: str, version: str) -> None:
         many = "" if workers == 1 else f" with {workers} workers"
-        console.print(f"Serving {folder} (model {version}) at {address}{many}; {address}/docs shows how to ask")
+        console.print(f"Serving {folder} (model {version}) at {address}{many}; see {address}/docs")
 
-    run(options, ready)
+    run(options, on_ready)

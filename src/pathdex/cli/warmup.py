@@ -14,10 +14,10 @@ from pathdex.tables import pairs
 def warmup(
     folder: Annotated[
         Path | None,
-        typer.Argument(help="A run or a saved model. [default: a small model of its own]", metavar="[RUN]"),
+        typer.Argument(help="A run or a saved model. [default: a small built-in model]", metavar="[RUN]"),
     ] = None,
 ) -> None:
-    """Compile what queries need, so that a server on this machine starts at once. Compiled code is kept on disk.
+    """Compile the query code and cache it on disk, so that servers on this machine start fast.
 
     Examples:
 
@@ -27,16 +27,16 @@ def warmup(
     """
     from pathdex.server.warmup import warm_up
 
-    done = warm_up(folder)
+    report = warm_up(folder)
     console = out()
     console.print(
         pairs(
-            "Warm",
+            "Warm-up",
             {
-                "model": "a small one of its own" if folder is None else str(folder),
-                "opening and compiling": f"{done.seconds:.1f} s",
-                "one query now": f"{1000 * done.query_seconds:.2f} ms",
-                "compiled code": ", ".join(str(place) for place in done.caches) or "kept in memory only",
+                "model": "a small built-in one" if folder is None else str(folder),
+                "loading and compiling": f"{report.seconds:.1f} s",
+                "one query": f"{1000 * report.query_seconds:.2f} ms",
+                "compiled code": ", ".join(str(place) for place in report.caches) or "in memory only",
             },
         )
     )

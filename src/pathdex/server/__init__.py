@@ -1,1 +1,1 @@
-"""The HTTP server and its client. The server needs the extra `server`, the client nothing beyond Python."""
+"""The HTTP server and its client. The server needs the extra `server`, the client the extra `client`."""

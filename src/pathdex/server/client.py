@@ -1,41 +1,57 @@
-"""A server's model with the methods of a `Recommender`."""
+"""A client with the methods of a `Recommender`."""
 
 from __future__ import annotations
 
 import numbers
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import Self
 
 from pathdex.data.vocabulary import Id
-from pathdex.errors import QueryError
+from pathdex.errors import MissingExtraError, QueryError, did_you_mean
 from pathdex.recommenders.base import History, Query, ScoredItem
-from pathdex.server.transport import Transport
 
-if TYPE_CHECKING:
-    from pathdex.index.health import IndexHealth
-    from pathdex.retrieval.explain import Explanation, WhyNot
+try:
+    from pathdex.server.connection_pool import ConnectionPool
+except ModuleNotFoundError as error:
+    raise MissingExtraError(str(error.name), "client", "the HTTP client (pathdex.Client)") from error
+
+from pathdex.index.health import IndexHealth
+from pathdex.retrieval.explain import Explanation, WhyNot
+from pathdex.server import routes
+from pathdex.server.schemas import (
+    EventsRequest,
+    ExplainRequest,
+    ModelInfo,
+    QueryRequest,
+    RecommendedItem,
+    RecommendRequest,
+    SimilarRequest,
+    WhyNotRequest,
+)
 
 BATCH = 100
-"""Queries that are sent in one request, at most."""
+"""Queries per request, at most."""
 RESULTS = 10_000
-"""Items that are asked for in one request of many queries, at most."""
+"""Recommended items per request, at most."""
+OPTIONS = ("beam", "candidates")
+"""Query options of the API besides filters."""
 
 
 class Client:
-    """Asks a Pathdex server as if its model were here.
+    """Queries a Pathdex server as if its model were local.
 
-    The methods, their answers and their errors are those of a `Recommender`. A server that cannot be reached, is busy
-    or wants a token raises `ServerError`. Threads may share a client.
+    Methods, results and errors are those of a `Recommender`. A server that is unreachable, overloaded or requires a
+    token raises `ServerError`. Thread-safe. Needs the extra `client`.
     """
 
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 10.0) -> None:
-        self._transport = Transport(url, token, timeout)
+        self._pool = ConnectionPool(url, token, timeout)
 
     def __repr__(self) -> str:
-        return f"Client({self._transport.url!r})"
+        return f"Client({self._pool.url!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -44,42 +60,44 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connections that are kept open for the next request."""
-        self._transport.close()
+        """Close all connections."""
+        self._pool.close()
 
-    def model(self) -> dict[str, Any]:
-        """What is served: version (`model`), estimator, number of items, configuration, health of the index."""
-        return self._transport.get("v1", "model")
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._pool.url
+
+    def model(self) -> ModelInfo:
+        """The served model: version (`model`), estimator, number of items, hyper-parameters, index health."""
+        return self._pool.call(routes.MODEL, None)
 
     @property
     def version(self) -> str:
-        """The version of the model that is served."""
-        return str(self.model()["model"])
+        """The version of the model."""
+        return self.model().model
 
     @property
     def name(self) -> str:
         """The estimator's name."""
-        return str(self.model()["estimator"])
+        return self.model().estimator
 
     @property
     def history_length(self) -> int | None:
         """How many of the latest items a query uses; None: all."""
-        length: int | None = self.model()["history_length"]
-        return length
+        return self.model().history_length
 
     @property
     def items(self) -> RemoteItems:
-        """The catalogue: its size, and whether it holds an item."""
-        return RemoteItems(self._transport)
+        """The catalogue: its size, and whether it contains an item."""
+        return RemoteItems(self)
 
     def health(self) -> IndexHealth:
-        """How well the items are spread over the paths."""
-        from pathdex.index.health import IndexHealth
-
-        facts = self.model()
-        if facts["health"] is None:
-            raise _no_paths(facts["estimator"])
-        return IndexHealth(**_with_tuples(facts["health"]))
+        """How well items are spread over the paths."""
+        model = self.model()
+        if model.health is None:
+            raise _no_paths(model.estimator)
+        return model.health
 
     def recommend(
         self,
@@ -114,19 +132,19 @@ class Client:
         where: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[list[ScoredItem]]:
-        """`recommend` for many histories, in as few requests as the server takes them in."""
+        """`recommend` for many histories, in as few requests as possible."""
         deny, allow = list(deny), None if allow is None else list(allow)
-        asked = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
-        answers: list[list[ScoredItem]] = []
+        queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
+        found: list[list[ScoredItem]] = []
         unknown = 0
-        for part in _parts(asked, n):
-            queries = [_query(query, n, options) for query in part]
-            for result in self._transport.post("/v1/recommend", {"queries": queries})["results"]:
-                answers.append(_scored(result))
-                unknown += result.get("unknown", 0)
+        for part in _parts(queries, n):
+            request = RecommendRequest(queries=[_request(query, n, options) for query in part])
+            for result in self._pool.call(routes.RECOMMEND, request).results or []:
+                found.append(_scored(result.items))
+                unknown += result.unknown
         if unknown:
             warnings.warn(f"{unknown} history items are not in the catalogue and were left out", stacklevel=2)
-        return answers
+        return found
 
     def recommend_user(
         self,
@@ -139,95 +157,97 @@ class Client:
         where: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[ScoredItem]:
-        """`recommend` for the history that the server's user store has of a user."""
-        query = _query(Query((), exclude_seen, deny, allow, where), n, options)
-        del query["history"]
-        return _scored(self._transport.post("/v1/recommend", {**query, "user": user}))
+        """`recommend` for a user's history in the server's user store."""
+        query = _request(Query((), exclude_seen, deny, allow, where), n, options)
+        query.history, query.user = None, user
+        [result] = self._pool.call(routes.RECOMMEND, RecommendRequest(queries=[query])).results or []
+        return _scored(result.items)
 
     def add_events(self, user: Id, items: Iterable[Id]) -> int:
-        """Append items to a user's history in the server's user store; when this returns, they are safe.
+        """Append items to a user's history in the server's user store, durably; returns how many.
 
-        A connection that breaks meanwhile raises `ServerError`, and the events may or may not be stored.
+        If the connection breaks, `ServerError` is raised and the events may or may not be stored. They are never sent
+        twice.
         """
-        body = {"user": user, "items": list(items)}
-        return int(self._transport.post("/v1/events", body, repeat=False)["stored"])
+        return self._pool.call(routes.EVENTS, EventsRequest(user=user, items=list(items))).stored
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
-        """The items most like one item."""
-        return _scored(self._transport.post("/v1/similar", {"item": item, "n": n}))
+        """The items most similar to an item."""
+        return _scored(self._pool.call(routes.SIMILAR, SimilarRequest(item, n)).items)
 
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
         """Which of an item's paths a beam finds for a history, how likely each is, and how the item scores."""
-        body = {"history": _ids(history), "item": item, "beam": beam}
-        return _explanation(self._transport.post("/v1/explain", body)["explanation"])
+        request = ExplainRequest(item, _ids(history), beam=beam)
+        return self._pool.call(routes.EXPLAIN, request).explanation
 
     def why_not(
         self, history: History, item: Id, *, n: int = 10, beam: int | None = None, exclude_seen: bool = True
     ) -> WhyNot:
         """What keeps an item out of `recommend(history, n)`."""
-        from pathdex.retrieval.explain import WhyNot
-
-        body = {"history": _ids(history), "item": item, "n": n, "beam": beam, "exclude_seen": exclude_seen}
-        found = self._transport.post("/v1/why-not", body)["why_not"]
-        return WhyNot(**{**found, "explanation": _explanation(found["explanation"])})
+        request = WhyNotRequest(item, _ids(history), beam=beam, n=n, exclude_seen=exclude_seen)
+        return self._pool.call(routes.WHY_NOT, request).why_not
 
     def item_paths(self, item: Id) -> list[tuple[int, ...]]:
-        """The paths that an item lives on, each as its nodes."""
-        facts = self._transport.get("v1", "items", str(item))
-        if facts["paths"] is None:
+        """The paths of an item, each as its nodes."""
+        paths = self._pool.call(routes.ITEM, str(item)).paths
+        if paths is None:
             raise _no_paths(self.name)
-        return [tuple(path) for path in facts["paths"]]
+        return [tuple(path) for path in paths]
 
     def path_items(self, path: Sequence[int]) -> list[Id]:
         """The items on a path, given as its nodes."""
-        items: list[Id] = self._transport.get("v1", "paths", "-".join(str(node) for node in path))["items"]
-        return items
+        return self._pool.call(routes.PATH, "-".join(str(node) for node in path)).items
+
+    def has_item(self, item: Id) -> bool:
+        """Whether the catalogue contains an item."""
+        try:
+            self._pool.call(routes.ITEM, str(item))
+        except QueryError:
+            return False
+        return True
 
 
 class RemoteItems:
     """The catalogue of a served model."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
     def __len__(self) -> int:
-        return int(self._transport.get("v1", "model")["items"])
+        return self._client.model().items
 
     def __contains__(self, one: object) -> bool:
-        if not _is_id(one) or one == "":
-            return False
-        try:
-            self._transport.get("v1", "items", str(one))
-        except QueryError:
-            return False
-        return True
+        return isinstance(one, str | numbers.Integral) and one != "" and self._client.has_item(one)  # type: ignore[arg-type]
 
     @property
     def kind(self) -> str:
         """`"int"` or `"str"`."""
-        return str(self._transport.get("v1", "model")["ids"])
+        return self._client.model().ids
 
 
 def _is_id(one: object) -> bool:
     return isinstance(one, str | numbers.Integral)
 
 
-def _ids(ids: Any) -> Any:
-    # The server says what is wrong with a text in the place of a list.
-    return ids if isinstance(ids, str) else list(ids)
+def _ids(ids: Any) -> list[Id]:
+    # A string passes unchanged: the server reports what is wrong with it.
+    return ids if isinstance(ids, str) else list(ids)  # type: ignore[return-value]
 
 
-def _query(query: Query, n: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    asked: dict[str, Any] = {"history": _ids(query.history), "n": n, **options}
-    if not query.exclude_seen:
-        asked["exclude_seen"] = False
-    if deny := list(query.deny):
-        asked["deny"] = deny
-    if query.allow is not None:
-        asked["allow"] = list(query.allow)
-    if query.where is not None:
-        asked["where"] = dict(query.where)
-    return asked
+def _request(query: Query, n: int, options: Mapping[str, Any]) -> QueryRequest:
+    for name, value in options.items():
+        if name not in OPTIONS:
+            rule = f"the server has no such option{did_you_mean(name, OPTIONS)}"
+            raise QueryError(rule, argument=name, value=value, remedy="leave it out")
+    return QueryRequest(
+        history=_ids(query.history),
+        n=n,
+        exclude_seen=query.exclude_seen,
+        allow=None if query.allow is None else list(query.allow),
+        deny=list(query.deny),
+        where=None if query.where is None else dict(query.where),
+        **options,
+    )
 
 
 def _parts(queries: Sequence[Query], n: Any) -> Iterator[Sequence[Query]]:
@@ -236,21 +256,9 @@ def _parts(queries: Sequence[Query], n: Any) -> Iterator[Sequence[Query]]:
         yield queries[first : first + size]
 
 
-def _scored(answer: Mapping[str, Any]) -> list[ScoredItem]:
-    return [ScoredItem(item["id"], item["score"]) for item in answer["items"]]
-
-
-def _explanation(found: Mapping[str, Any]) -> Explanation:
-    from pathdex.retrieval.explain import Explanation, PathExplanation
-
-    paths = tuple(PathExplanation(**_with_tuples(path)) for path in found["paths"])
-    return Explanation(found["item"], paths, found["score"])
-
-
-def _with_tuples(found: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON has lists where the library has tuples."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}
+def _scored(items: Sequence[RecommendedItem]) -> list[ScoredItem]:
+    return [ScoredItem(item.id, item.score) for item in items]
 
 
 def _no_paths(estimator: str) -> QueryError:
-    return QueryError(f"a {estimator} model has no paths; serve a deep-retrieval model")
+    return QueryError(f"a {estimator} model has no paths", remedy="serve a deep-retrieval model")

@@ -1,84 +1,87 @@
-"""Why a request is refused, as an exception with a status and a body that a client can act on.
+"""Errors of the HTTP API: an exception with a status, written as a body that a client can act on.
 
-    {"error": {"type": "QueryError", "message": "n=0: must be ...", "field": "n", "value": 0, "rule": "must be ..."}}
+    {"error": {"type": "QueryError", "message": "n=0: must be ...; request ...", "field": "n", "value": 0,
+               "rule": "must be ...", "remedy": "request ..."}, "model": "34031d112ca9"}
 
-`type` is the exception that `pathdex.Client` raises. `field`, `value` and `rule` are there where one field is to blame.
+`type` is the exception that `pathdex.Client` raises. `field` and `value` are set if one field is to blame. All fields
+come from a `Problem`; `message` is its text.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 
-from pathdex.errors import PathdexError, QueryError
-from pathdex.server.schemas import Error, Refusal
+from pathdex.errors import PathdexError, Problem, QueryError, preview
+from pathdex.server.schemas import ErrorDetail, ErrorResponse
 
 QUERY, SERVER = "QueryError", "ServerError"
-SHOWN = 200
-"""Characters of a wrong value that an answer repeats."""
-_LIBRARY = re.compile(r"(?P<field>\w+)=(?P<value>.{0,200}?): (?P<rule>.+)", re.DOTALL)
+_SHOWN = 200
+"""Characters of a wrong value that an error repeats."""
 
 
 class RequestError(Exception):
-    """A request that is not answered as asked."""
+    """A request that cannot be answered."""
 
     def __init__(
         self,
         status: int,
-        message: str,
+        problem: Problem,
         *,
-        kind: str = QUERY,
-        field: str | None = None,
-        value: Any = None,
-        rule: str | None = None,
+        type: str = QUERY,
         headers: tuple[tuple[bytes, bytes], ...] = (),
     ) -> None:
-        super().__init__(message)
-        self.status, self.headers = status, headers
-        self.error = Error(type=kind, message=message, field=field, value=preview(value), rule=rule)
+        super().__init__(str(problem))
+        self.status, self.problem, self.type, self.headers = status, problem, type, headers
 
-    def body(self, model: str | None) -> bytes:
-        return msgspec.json.encode(Refusal(error=self.error, model=model))
+    def body(self, version: str | None = None) -> bytes:
+        """The JSON body of the error response."""
+        problem = self.problem
+        detail = ErrorDetail(
+            type=self.type,
+            message=str(problem),
+            field=problem.argument,
+            value=json_value(problem.value),
+            rule=problem.rule,
+            remedy=problem.remedy,
+        )
+        return msgspec.json.encode(ErrorResponse(error=detail, model=version))
 
 
 class DisconnectedError(Exception):
-    """The client went away; there is nobody to answer."""
+    """The client closed the connection before it was answered."""
 
 
-def wrong(field: str, value: Any, rule: str, status: int = 422) -> RequestError:
+def invalid(field: str, value: Any, rule: str, remedy: str | None = None, status: int = 422) -> RequestError:
     """One field breaks its rule."""
-    return RequestError(status, f"{field}={_words(value)}: {rule}", field=field, value=value, rule=rule)
+    return RequestError(status, Problem(rule, field, value, remedy))
 
 
-def busy(message: str, status: int = 429) -> RequestError:
-    """The server could answer this later."""
-    return RequestError(status, message, kind=SERVER, headers=((b"retry-after", b"1"),))
+def unavailable(rule: str, remedy: str | None = None, status: int = 503) -> RequestError:
+    """The server may be able to answer this request later."""
+    return RequestError(status, Problem(rule, remedy=remedy), type=SERVER, headers=((b"retry-after", b"1"),))
 
 
-def of_library(error: PathdexError) -> RequestError:
-    """What the library raised. Its messages begin with `argument=value: rule` where an argument is to blame."""
-    if not isinstance(error, QueryError):
-        return RequestError(503, str(error), kind=SERVER)
-    found = _LIBRARY.match(str(error))
-    if found is None:
-        return RequestError(422, str(error))
-    return RequestError(422, str(error), field=found["field"], value=found["value"], rule=found["rule"])
+def from_library(error: PathdexError) -> RequestError:
+    """The HTTP error for an exception of the library: 422 for a `QueryError`, 503 for all others."""
+    if isinstance(error, QueryError):
+        return RequestError(422, error.problem)
+    return RequestError(503, Problem(str(error)), type=SERVER)
 
 
-def preview(value: Any) -> Any:
-    """The value, or where it is long the beginning of how Python writes it."""
-    if value is None or isinstance(value, bool | float) or (isinstance(value, str) and len(value) <= SHOWN):
+def json_value(value: Any) -> Any:
+    """The value if it is short and JSON can hold it, or else the start of its `repr`."""
+    if value is None or isinstance(value, bool | float):
         return value
-    if isinstance(value, int) and value.bit_length() < 64:
-        return value
-    return _words(value)
-
-
-def _words(value: Any) -> str:
-    if isinstance(value, list):
-        # Only as much of a long list is written out as is shown.
-        value = value[:SHOWN]
-    text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    if isinstance(value, int):
+        return value if value.bit_length() < 64 else preview(value)
+    if isinstance(value, str):
+        return value if len(value) <= _SHOWN else preview(value)
+    text = preview(value)
+    if len(text) > _SHOWN:
+        return text
+    try:
+        return msgspec.to_builtins(value, str_keys=True)
+    except (TypeError, ValueError):
+        return text

@@ -1,4 +1,4 @@
-"""The model that is served now, and the watch that replaces it when a new version appears."""
+"""The current model, and the watcher that replaces it when a new version appears."""
 
 from __future__ import annotations
 
@@ -11,80 +11,82 @@ from functools import partial
 from typing import TypeVar
 
 from pathdex.errors import PathdexError
-from pathdex.server.metrics import Metrics
-from pathdex.server.model_loader import ServedModel, Signature, Source
+from pathdex.server.metrics import ServerMetrics
+from pathdex.server.model_loader import ModelLoader, ServedModel, Signature
 
 T = TypeVar("T")
 
 log = logging.getLogger("pathdex.server")
 
 
-class Live:
-    """Holds one model at a time. A new one is opened and tried in a thread of its own, then put in its place at once;
-    requests that began with the old one finish with it, and then it is freed."""
+class ModelManager:
+    """Holds the current model. New versions are loaded and tested in a background thread, then swapped in atomically.
 
-    def __init__(self, source: Source, metrics: Metrics, watch: float) -> None:
-        self.source, self.watch, self._metrics = source, watch, metrics
+    Requests in flight keep the old model; it is freed when the last of them ends.
+    """
+
+    def __init__(self, loader: ModelLoader, metrics: ServerMetrics, watch: float) -> None:
+        self.loader, self.watch, self._metrics = loader, watch, metrics
         self.current: ServedModel | None = None
         self._seen: Signature | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
-        self._watching: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
 
     async def start(self) -> ServedModel:
-        """Open the first model; an error of the library where that fails."""
-        served = await self._in_thread(self.source.open)
-        self._take(served)
+        """Load the first model and start watching; raises the error of a model that cannot be loaded."""
+        served = await self._in_thread(self.loader.load)
+        self._swap(served)
         if self.watch > 0:
-            self._watching = asyncio.create_task(self._watch())
+            self._watcher = asyncio.create_task(self._watch())
         return served
 
     async def close(self) -> None:
-        if self._watching is not None:
-            self._watching.cancel()
+        if self._watcher is not None:
+            self._watcher.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._watching
+                await self._watcher
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def look(self) -> bool:
-        """Look once for another model, and take it over if it is good. Returns whether one was taken over."""
-        signature = await self._in_thread(self.source.signature)
-        # While a folder is being replaced there may be nothing for a moment.
+    async def check_for_update(self) -> bool:
+        """Load a new version if there is one and it is valid; returns whether the model was replaced."""
+        signature = await self._in_thread(self.loader.signature)
+        # While a folder is being replaced there may be none for a moment.
         if signature is None or signature == self._seen:
             return False
         self._seen, old = signature, self.current
         try:
-            if old is not None and await self._in_thread(partial(self.source.same, old)):
+            if old is not None and await self._in_thread(partial(self.loader.is_current, old)):
                 return False
-            served = await self._in_thread(self.source.open)
+            served = await self._in_thread(self.loader.load)
         except (PathdexError, OSError) as error:
-            self._refuse(error)
+            self._reject(error)
             return False
         except Exception as error:
-            # Whatever a broken model raises, the one that works stays.
-            log.exception("opening %s failed", self.source.model)
-            self._refuse(error)
+            # Whatever a broken model raises, the current one keeps serving.
+            log.exception("loading %s failed", self.loader.model)
+            self._reject(error)
             return False
-        self._take(served)
-        self._metrics.add("pathdex_model_swaps_total")
-        log.info("serving model %s in the place of %s", served.version, old and old.version)
+        self._swap(served)
+        self._metrics.add("pathdex_model_reloads_total")
+        log.info("replaced model %s with %s", old and old.version, served.version)
         return True
 
-    def _take(self, served: ServedModel) -> None:
+    def _swap(self, served: ServedModel) -> None:
         self.current, self._seen = served, served.signature
-        self._metrics.serve(served.version, len(served.recommender.items), served.loaded)
+        self._metrics.set_model(served.version, len(served.recommender.items), served.loaded)
 
-    def _refuse(self, error: Exception) -> None:
-        self._metrics.add("pathdex_model_refusals_total")
-        kept = self.current.version if self.current else "none"
-        log.warning("refused a new model in %s: %s; model %s stays", self.source.model, error, kept)
+    def _reject(self, error: Exception) -> None:
+        self._metrics.add("pathdex_model_reload_failures_total")
+        version = self.current.version if self.current else "none"
+        log.warning("rejected the new model in %s: %s; still serving model %s", self.loader.model, error, version)
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self.watch)
             try:
-                await self.look()
+                await self.check_for_update()
             except Exception:
-                log.exception("looking at %s failed", self.source.model)
+                log.exception("checking %s for a new model failed", self.loader.model)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

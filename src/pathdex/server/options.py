@@ -1,4 +1,4 @@
-"""What a server is started with."""
+"""Options of a server."""
 
 from __future__ import annotations
 
@@ -8,71 +8,73 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pathdex.errors import ConfigError
-from pathdex.server.limits import Limits
+from pathdex.errors import ConfigError, Problem
+from pathdex.server.limits import ServerLimits
 
 TOKEN_VARIABLE = "PATHDEX_TOKEN"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions:
-    """Where the model is, where the server listens, and what it holds to."""
+    """The model, the address, the user store, access and limits."""
 
     model: Path
-    """A run folder, a bundle folder, or a link to one; watched for new versions."""
+    """A run folder, a bundle, or a link to one; watched for new versions."""
     host: str = "127.0.0.1"
     port: int = 8000
-    """0 takes any free port."""
+    """0: any free port."""
     workers: int = 1
     catalogue: Path | None = None
     """A catalogue table for `where`; watched like the model."""
     catalogue_item: str | None = None
-    """Its item column; by default found by common names."""
+    """Its item column; None: found by common names."""
     user_store: str | None = None
-    """A SQLite file or a Redis address; None: requests bring their histories."""
+    """A SQLite file or a Redis URL; None: requests contain their histories."""
     token: str | None = None
-    """What a client must send as `Authorization: Bearer TOKEN`; None: nothing."""
+    """Clients must send it as `Authorization: Bearer TOKEN`; None: no authentication."""
     public_metrics: bool = False
-    """Whether /metrics needs no token."""
+    """Serve /metrics without a token."""
     access_log: bool = False
-    """Whether each request is a line of JSON on standard error."""
+    """Log each request to standard error as a line of JSON."""
     watch: float = 2.0
-    """Seconds between two looks for a new model; 0: never."""
-    limits: Limits = field(default_factory=Limits)
+    """Seconds between checks for a new model; 0: never check."""
+    limits: ServerLimits = field(default_factory=ServerLimits)
 
     def __post_init__(self) -> None:
-        problems = []
+        problems: list[Problem | str] = []
         if not 0 <= self.port <= 65535:
-            problems.append(f"port={self.port}: must be between 0 and 65535; 0 takes any free port")
+            problems.append(Problem("must be between 0 and 65535", "port", self.port, "0 takes any free port"))
         if self.workers < 1:
-            problems.append(f"workers={self.workers}: must be at least 1")
+            problems.append(Problem("must be at least 1", "workers", self.workers))
         if not self.watch >= 0:
-            problems.append(f"watch={self.watch}: must be at least 0; 0 never looks for a new model")
+            problems.append(Problem("must be at least 0", "watch", self.watch, "0 never checks for a new model"))
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token.strip()):
-            problems.append("token: must be printable ASCII, and not empty")
+            # Without the value: a token does not belong in a log.
+            problems.append("the token must be printable ASCII and not empty")
         if problems:
             raise ConfigError(problems)
 
     def to_dict(self) -> dict[str, Any]:
-        """For a worker process, as JSON; holds the token, so it belongs into a pipe and not onto a command line."""
+        """The options as JSON, for a worker process. Contains the token: never put it on a command line."""
         catalogue = None if self.catalogue is None else str(self.catalogue)
         return {**dataclasses.asdict(self), "model": str(self.model), "catalogue": catalogue}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ServerOptions:
-        """What `to_dict` made."""
+        """The options that `to_dict` wrote."""
         paths = {name: None if values[name] is None else Path(values[name]) for name in ("model", "catalogue")}
-        return cls(**{**values, **paths, "limits": Limits(**values["limits"])})
+        return cls(**{**values, **paths, "limits": ServerLimits(**values["limits"])})
 
 
 def read_token(file: Path | None) -> str | None:
-    """The token in a file, or else in the variable PATHDEX_TOKEN; None where there is neither."""
+    """The token in a file, or in the environment variable PATHDEX_TOKEN; None if there is neither."""
     if file is None:
         return os.environ.get(TOKEN_VARIABLE) or None
     try:
         token = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([f"token_file={str(file)!r}: cannot be read ({error}); check the path"]) from error
+        problem = Problem(f"cannot be read ({error})", "token_file", str(file), "check the path")
+        raise ConfigError([problem]) from error
     if not token:
-        raise ConfigError([f"token_file={str(file)!r}: is empty; write the token into it"])
+        raise ConfigError([Problem("is empty", "token_file", str(file), "write the token into it")])
     return token

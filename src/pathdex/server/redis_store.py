@@ -1,6 +1,6 @@
 """The user store in Redis: one list per user, shared by any number of machines.
 
-How durable an answered event is, is a setting of the Redis server: with `appendfsync always` it survives loss of power.
+Durability is a setting of the Redis server: with `appendfsync always`, acknowledged events survive power loss.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from pathdex.data.vocabulary import Id
-from pathdex.errors import ConfigError, StorageError
+from pathdex.errors import ConfigError, Problem, StorageError
 from pathdex.system import REDIS
 
 PREFIX = "pathdex:history:"
 SECONDS = 5.0
-"""How long one call may take."""
+"""Timeout of a call."""
 CONNECTIONS = 16
-"""Connections of one worker; further calls wait for one."""
+"""Connections per worker; further calls wait."""
 
 
 class RedisStore:
-    """Items are JSON, so that text and numbers stay apart."""
+    """Items are stored as JSON, which keeps strings and integers apart."""
 
     def __init__(self, address: str, keep: int) -> None:
         REDIS.require()
@@ -37,11 +37,12 @@ class RedisStore:
                 timeout=SECONDS,
                 socket_timeout=SECONDS,
                 socket_connect_timeout=SECONDS,
-                # An append that is sent twice may be stored twice.
+                # A repeated append could be stored twice.
                 retry=Retry(NoBackoff(), 0),
             )
         except ValueError as error:
-            raise ConfigError([f"user_store={address!r}: {error}; write it as redis://host:6379/0"]) from error
+            problem = Problem(f"is not a Redis URL ({error})", "user_store", address, "write it as redis://host:6379/0")
+            raise ConfigError([problem]) from error
         self._redis: Any = Redis.from_pool(pool)
 
     async def append(self, events: Sequence[tuple[str, Sequence[Id]]]) -> None:
@@ -67,5 +68,5 @@ class RedisStore:
         try:
             found: list[Any] = await pipeline.execute()
         except (RedisError, OSError) as error:
-            raise StorageError(f"user store in Redis: {error}; check that Redis runs and can be reached") from error
+            raise StorageError(f"user store in Redis: {error}; check that Redis is running and reachable") from error
         return found

@@ -1,4 +1,4 @@
-"""The whole server by one call: open the socket, then serve in this process, or in several under a supervisor."""
+"""Run the server: open the socket, then serve in this process, or in several under a supervisor."""
 
 from __future__ import annotations
 
@@ -6,46 +6,44 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from pathdex.errors import ConfigError
-from pathdex.server.model_loader import Source
+from pathdex.errors import ConfigError, Problem
+from pathdex.server.model_loader import ModelLoader
 from pathdex.server.options import ServerOptions
 from pathdex.server.stores import open_store
 from pathdex.server.supervisor import Supervisor
 from pathdex.server.worker import Worker, log_to_stderr
 
 BACKLOG = 2048
-"""Connections that wait in the kernel until a worker takes them."""
+"""Connections that wait in the kernel until a worker accepts them."""
 
 
-def serve(options: ServerOptions, ready: Callable[[str, str], None] | None = None) -> None:
-    """Serve until SIGTERM or SIGINT; `ready` hears the address and the model's version when all workers can answer."""
-    source = Source.of(options)
-    # What can be known to be wrong is said before anything is started.
-    source.check()
+def serve(options: ServerOptions, on_ready: Callable[[str, str], None] | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; `on_ready` gets the address and the model version once all workers are ready."""
+    ModelLoader.from_options(options).check()
     listening = listen(options.host, options.port)
     address = address_of(listening)
 
-    def tell(version: str) -> None:
-        if ready is not None:
-            ready(address, version)
+    def notify(version: str) -> None:
+        if on_ready is not None:
+            on_ready(address, version)
 
     log_to_stderr()
     with listening:
         if options.workers == 1:
-            Worker(options, ready=lambda served: tell(served.version)).serve_on(listening)
+            Worker(options, on_ready=lambda served: notify(served.version)).serve_on(listening)
             return
         if options.user_store is not None:
-            # Made once here, so that workers do not compete for making it.
+            # Create it once here, so that the workers do not race to create it.
             asyncio.run(open_store(options.user_store, options.limits.max_history).close())
-        asyncio.run(_supervise(options, listening, tell))
+        asyncio.run(_supervise(options, listening, notify))
 
 
-async def _supervise(options: ServerOptions, listening: socket.socket, tell: Callable[[str], None]) -> None:
-    await Supervisor(options, listening, tell).run()
+async def _supervise(options: ServerOptions, listening: socket.socket, notify: Callable[[str], None]) -> None:
+    await Supervisor(options, listening, notify).run()
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """An open socket; a `ConfigError` where the address is taken or is none of this machine's."""
+    """A listening socket; `ConfigError` if the address is in use or not available."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, protocol)
@@ -58,7 +56,8 @@ def listen(host: str, port: int) -> socket.socket:
             raise
     except OSError as error:
         reason = error.strerror or error
-        raise ConfigError([f"host={host!r}, port={port}: cannot be listened on ({reason}); choose others"]) from error
+        problem = Problem(f"cannot listen there ({reason})", "address", f"{host}:{port}", "choose another host or port")
+        raise ConfigError([problem]) from error
     listening.setblocking(False)
     return listening
 

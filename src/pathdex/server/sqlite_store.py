@@ -1,4 +1,4 @@
-"""The user store in a SQLite file, shared by all worker processes of a machine."""
+"""The user store in a SQLite file, shared by all worker processes on a machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 Append = Sequence[tuple[str, Sequence[Id]]]
 
 BUSY_SECONDS = 5.0
-"""How long a writer waits for the writer of another process."""
+"""How long to wait for a writer in another process."""
 APPLICATION = 0x70617468
 """Marks a SQLite file as a user store: "path" in ASCII."""
 _SCHEMA = """
@@ -31,11 +31,11 @@ CREATE TABLE IF NOT EXISTS events (
 
 
 class SqliteStore:
-    """One thread writes and one reads, so that the event loop waits for no disk.
+    """One thread writes and one reads, so the event loop never blocks on the disk.
 
-    What arrives while a commit is on its way to the disk becomes the next commit as a whole: under load, many requests
-    share one sync. `synchronous=FULL` syncs the log before a commit returns, so an answered event survives kill -9 and
-    loss of power.
+    Group commit: all events that arrive during a commit form the next commit, so under load many requests share one
+    sync. `synchronous=FULL` syncs the log before a commit returns, so acknowledged events survive kill -9 and power
+    loss.
     """
 
     def __init__(self, path: Path, keep: int) -> None:
@@ -70,7 +70,7 @@ class SqliteStore:
             except StorageError as error:
                 failure = error
             for _, stored in batch:
-                # The request may have given up waiting.
+                # The request may have timed out.
                 if stored.done():
                     continue
                 if failure is None:
@@ -81,7 +81,7 @@ class SqliteStore:
 
 
 class _Connection:
-    """A SQLite connection and the thread that it belongs to."""
+    """A SQLite connection and its thread."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -104,7 +104,7 @@ class _Connection:
         try:
             return work()
         except sqlite3.Error as error:
-            raise StorageError(f"user store {self.path}: {error}; check the file and the space on its disk") from error
+            raise StorageError(f"user store {self.path}: {error}; check the file and the free disk space") from error
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -117,7 +117,9 @@ def _open(path: Path) -> sqlite3.Connection:
         marked = connection.execute("PRAGMA application_id").fetchone()[0]
         others = connection.execute("SELECT count(*) FROM sqlite_master WHERE name <> 'events'").fetchone()[0]
         if marked != APPLICATION and others:
-            raise StorageError(f"{path} is a SQLite file of something else; choose another path for the user store")
+            raise StorageError(
+                f"{path} is a SQLite file of another application; choose another path for the user store"
+            )
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("BEGIN IMMEDIATE")
@@ -131,7 +133,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _write(connection: sqlite3.Connection, *, batch: Sequence[Append], keep: int) -> None:
-    # IMMEDIATE: the place of a new event follows from what is there, so no other process may write in between.
+    # IMMEDIATE: the position of a new event depends on the last one, so no other process may write in between.
     connection.execute("BEGIN IMMEDIATE")
     try:
         for events in batch:

@@ -1,4 +1,4 @@
-"""The user store: what each user took, so that a client can send a user id in the place of a history."""
+"""The user store: histories by user, so that clients can send a user id instead of a history."""
 
 from __future__ import annotations
 
@@ -7,37 +7,36 @@ from pathlib import Path
 from typing import Protocol
 
 from pathdex.data.vocabulary import Id
-from pathdex.errors import ConfigError
+from pathdex.errors import ConfigError, Problem
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 
 
 class UserStore(Protocol):
-    """Histories by user, oldest first, of at most `keep` items each. Users are text: 12 and "12" are the same one."""
+    """Histories by user, oldest first, at most `keep` items each. Users are strings: 12 and "12" are the same user."""
 
     async def append(self, events: Sequence[tuple[str, Sequence[Id]]]) -> None:
-        """Add to the histories; when this returns, the events outlive the process.
+        """Append to the histories; once this returns, the events survive the process.
 
-        Raises `StorageError` where the store fails; then none or all of the events are stored.
+        Raises `StorageError` on failure; then all of the events are stored, or none.
         """
 
     async def histories(self, users: Sequence[str]) -> list[list[Id]]:
-        """The history of each user; empty for one who is not known. Raises `StorageError` where the store fails."""
+        """The history of each user; empty for an unknown user. Raises `StorageError` on failure."""
 
     async def close(self) -> None:
-        """Finish what was begun."""
+        """Finish pending writes and close."""
 
 
 def open_store(place: str, keep: int) -> UserStore:
-    """The store at a Redis address, or in a SQLite file."""
+    """Open the store at a Redis URL or in a SQLite file."""
     if place.startswith(REDIS_SCHEMES):
         from pathdex.server.redis_store import RedisStore
 
         return RedisStore(place, keep)
     if "://" in place:
-        raise ConfigError(
-            [f"user_store={place!r}: must be a file or an address that begins with {' or '.join(REDIS_SCHEMES)}"]
-        )
+        rule = f"must be a file or a URL that starts with {' or '.join(REDIS_SCHEMES)}"
+        raise ConfigError([Problem(rule, "user_store", place)])
     from pathdex.server.sqlite_store import SqliteStore
 
     return SqliteStore(Path(place), keep)

@@ -1,7 +1,7 @@
-"""Several worker processes on one socket: started, watched, replaced when one dies, and stopped together.
+"""Several worker processes on one socket: start them, replace those that die, stop them together.
 
-All workers accept from the same listening socket, so a connection that waits when a worker dies is taken by another.
-The model's arrays are mapped from the same files, so they are in memory once.
+All workers accept from one listening socket, so the connections that wait while a worker is replaced go to the others.
+The model's arrays are memory-mapped from the same files, so they are in memory once.
 """
 
 from __future__ import annotations
@@ -21,31 +21,33 @@ from pathdex.server.options import ServerOptions
 
 log = logging.getLogger("pathdex.server")
 
-LONGEST_PAUSE = 30.0
-"""Seconds between two starts of a worker that dies again and again."""
-PATIENCE = 5.0
-"""Seconds that a worker has beyond its own grace before it is killed."""
+MAX_BACKOFF = 30.0
+"""Seconds between restarts of a worker that keeps dying, at most."""
+HANG_SECONDS = 30.0
+"""A worker without a heartbeat for this long is killed and replaced. Compiling a new model may block it for seconds."""
+KILL_AFTER = 5.0
+"""Seconds after the limit `grace` until a worker is killed."""
 
 
 class Supervisor:
-    """Keeps `options.workers` processes alive until it is told to stop."""
+    """Keeps `options.workers` processes running until it is stopped."""
 
     def __init__(
-        self, options: ServerOptions, listening: socket.socket, ready: Callable[[str], None] | None = None
+        self, options: ServerOptions, listening: socket.socket, on_ready: Callable[[str], None] | None = None
     ) -> None:
-        self.options, self._listening, self._ready = options, listening, ready
+        self.options, self._listening, self._on_ready = options, listening, on_ready
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         self._versions: dict[int, str] = {}
-        self._told = False
+        self._all_ready = False
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Until SIGTERM or SIGINT. `ServerError` where workers cannot even start."""
+        """Run until SIGTERM or SIGINT. `ServerError` if a worker fails before all are ready."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
         with tempfile.TemporaryDirectory(prefix="pathdex-") as folder:
-            slots = [asyncio.create_task(self._keep(slot, Path(folder))) for slot in range(self.options.workers)]
+            slots = [asyncio.create_task(self._keep_alive(slot, Path(folder))) for slot in range(self.options.workers)]
             try:
                 await asyncio.gather(*slots)
             finally:
@@ -53,7 +55,7 @@ class Supervisor:
                 await asyncio.gather(*slots, return_exceptions=True)
 
     def stop(self) -> None:
-        """Let every worker finish what it has in hand, and end."""
+        """Ask every worker to finish its requests and exit."""
         self._stopping.set()
         for process in self._processes.values():
             if process.returncode is None:
@@ -61,25 +63,27 @@ class Supervisor:
 
     @property
     def pids(self) -> list[int]:
-        """The processes that run now."""
+        """The process ids of the running workers."""
         return [process.pid for process in self._processes.values() if process.returncode is None]
 
-    async def _keep(self, slot: int, folder: Path) -> None:
+    async def _keep_alive(self, slot: int, folder: Path) -> None:
         failures = 0
         while not self._stopping.is_set():
             process = await self._start(slot, folder)
             was_ready = await self._await_ready(slot, process)
-            code = await self._await_end(process)
+            heartbeat = asyncio.create_task(self._watch_heartbeat(slot, process))
+            code = await self._await_exit(process)
+            heartbeat.cancel()
             if self._stopping.is_set():
                 if code != 0:
-                    log.warning("worker %d ended with code %d", slot, code)
+                    log.warning("worker %d exited with code %d", slot, code)
                 return
-            if not was_ready and not self._told:
-                raise ServerError(f"worker {slot} ended with code {code} before it was ready")
+            if not was_ready and not self._all_ready:
+                raise ServerError(f"worker {slot} exited with code {code} before it was ready; see the log")
             failures = 0 if was_ready else failures + 1
-            log.warning("worker %d ended with code %d; starting another", slot, code)
+            log.warning("worker %d exited with code %d; restarting it", slot, code)
             if failures:
-                await self._pause(min(2.0**failures, LONGEST_PAUSE))
+                await self._pause(min(2.0**failures, MAX_BACKOFF))
 
     async def _start(self, slot: int, folder: Path) -> asyncio.subprocess.Process:
         number = self._listening.fileno()
@@ -105,20 +109,31 @@ class Supervisor:
         if not line.startswith(b"ready "):
             return False
         self._versions[slot] = line.split()[1].decode()
-        if not self._told and len(self._versions) == self.options.workers:
-            self._told = True
-            if self._ready is not None:
-                self._ready(self._versions[slot])
+        if not self._all_ready and len(self._versions) == self.options.workers:
+            self._all_ready = True
+            if self._on_ready is not None:
+                self._on_ready(self._versions[slot])
         return True
 
-    async def _await_end(self, process: asyncio.subprocess.Process) -> int:
-        ended = asyncio.ensure_future(process.wait())
+    async def _watch_heartbeat(self, slot: int, process: asyncio.subprocess.Process) -> None:
+        """Kill the process if it stops writing heartbeats; while it shuts down it writes none."""
+        assert process.stdout is not None
+        try:
+            while await asyncio.wait_for(process.stdout.readline(), HANG_SECONDS):
+                pass
+        except asyncio.TimeoutError:
+            if not self._stopping.is_set():
+                log.warning("worker %d has not responded for %g s; killing it", slot, HANG_SECONDS)
+                process.kill()
+
+    async def _await_exit(self, process: asyncio.subprocess.Process) -> int:
+        exited = asyncio.ensure_future(process.wait())
         stopping = asyncio.ensure_future(self._stopping.wait())
-        await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((exited, stopping), return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         try:
             limits = self.options.limits
-            return await asyncio.wait_for(ended, limits.drain + limits.grace + PATIENCE)
+            return await asyncio.wait_for(exited, limits.drain + limits.grace + KILL_AFTER)
         except asyncio.TimeoutError:
             process.kill()
             return await process.wait()

@@ -1,4 +1,4 @@
-"""Compiling ahead of time what a server compiles when it starts."""
+"""Compile ahead of time what a server needs at start."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from pathdex.config import Config
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
-from pathdex.server.model_loader import Source
+from pathdex.server.model_loader import ModelLoader
 
 
 @dataclass(frozen=True)
-class Warmth:
-    """What warming up took."""
+class WarmupReport:
+    """What a warm-up took and where it stored the compiled code."""
 
     seconds: float
     query_seconds: float
-    """One query afterwards."""
+    """Duration of a query afterwards."""
     caches: tuple[Path, ...]
-    """The folders in which compiled code is kept."""
+    """The folders that hold compiled code."""
 
 
-def warm_up(model: Path | None = None) -> Warmth:
-    """Compile everything that serving a model needs; without a model, for one of the default shape."""
+def warm_up(model: Path | None = None) -> WarmupReport:
+    """Compile everything that serving a model needs; without a model, for the default configuration."""
     started = time.perf_counter()
     if model is not None:
-        served = Source(model).open()
+        served = ModelLoader(model).load()
     else:
         with tempfile.TemporaryDirectory(prefix="pathdex-") as folder:
-            served = Source(_small_model(Path(folder) / "bundle")).open()
-    return Warmth(time.perf_counter() - started, served.query_seconds, caches())
+            served = ModelLoader(_small_model(Path(folder) / "bundle")).load()
+    return WarmupReport(time.perf_counter() - started, served.query_seconds, caches())
 
 
 def caches() -> tuple[Path, ...]:
-    """Where the compiled functions of the modules in use are kept on disk."""
+    """The cache folders of the compiled functions in use."""
     from numba.core.dispatcher import Dispatcher
 
     modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("pathdex.")]
@@ -49,7 +49,7 @@ def caches() -> tuple[Path, ...]:
 
 
 def _small_model(folder: Path) -> Path:
-    """A saved model of the default shape that has learned nothing."""
+    """A saved, untrained model of the default configuration."""
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
     items = 64

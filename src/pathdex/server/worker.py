@@ -1,7 +1,8 @@
-"""One process that serves: model, user store and application behind uvicorn, on a socket that is open already.
+"""One worker process: model, user store and application behind uvicorn, on a socket that is already open.
 
-The supervisor starts it as `python -m pathdex.server.worker` and writes one line of JSON into its standard input. The
-worker answers with one line when it is ready. It ends when its standard input does, so it does not outlive its parent.
+The supervisor starts `python -m pathdex.server.worker` and writes one line of JSON to its standard input. The worker
+prints one line when it is ready and one every second from then on, so that the supervisor notices if it hangs. It exits
+when its standard input closes, so it never outlives the supervisor.
 """
 
 from __future__ import annotations
@@ -20,45 +21,68 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
+import msgspec
 import uvicorn
 
 from pathdex.errors import PathdexError, ServerError
 from pathdex.server.app import App
+from pathdex.server.asgi import ASGIApp
 from pathdex.server.connections import BoundedProtocol, bounded_protocol
-from pathdex.server.metrics import Metrics
-from pathdex.server.model_loader import ServedModel, Source
-from pathdex.server.model_manager import Live
+from pathdex.server.metrics import ServerMetrics
+from pathdex.server.middleware.access_log import AccessLog
+from pathdex.server.middleware.authentication import Authentication
+from pathdex.server.middleware.request_metrics import RequestMetrics
+from pathdex.server.model_loader import ModelLoader, ServedModel
+from pathdex.server.model_manager import ModelManager
+from pathdex.server.openapi import describe
 from pathdex.server.options import ServerOptions
+from pathdex.server.routes import METRICS, ROUTES
+from pathdex.server.services import Services
 from pathdex.server.stores import open_store
 
 log = logging.getLogger("pathdex.server")
 
 
+def add_middleware(app: ASGIApp, options: ServerOptions, metrics: ServerMetrics) -> ASGIApp:
+    """The app with the layers that the options ask for, the outermost added last."""
+    if options.token is not None:
+        public = {route.path for route in ROUTES if not route.needs_token}
+        app = Authentication(app, options.token, public | ({METRICS.path} if options.public_metrics else set()))
+    if options.access_log:
+        app = AccessLog(app)
+    return RequestMetrics(app, metrics)
+
+
 class Worker(uvicorn.Server):
-    """uvicorn with an application of ours. It ends with code 0 when it is told to stop, and watches its connections."""
+    """A uvicorn server that exits with code 0 on SIGTERM and enforces timeouts on its connections."""
 
     def __init__(
         self,
         options: ServerOptions,
-        metrics: Metrics | None = None,
-        ready: Callable[[ServedModel], None] | None = None,
+        metrics: ServerMetrics | None = None,
+        on_ready: Callable[[ServedModel], None] | None = None,
         *,
-        accepts_at_once: bool = True,
+        on_heartbeat: Callable[[], None] | None = None,
+        accept_while_loading: bool = True,
     ) -> None:
-        """`accepts_at_once`: say on /health that the model is being loaded. One of several workers should not, but wait
-        for its model before it takes connections: the others can answer what it cannot yet."""
-        self.options, self.ready, self.accepts_at_once = options, ready, accepts_at_once
-        self.metrics = Metrics() if metrics is None else metrics
-        self.live = Live(Source.of(options), self.metrics, options.watch)
+        """`accept_while_loading` answers health checks before the model is loaded. One of several workers should wait
+        instead, so that its siblings take the connections."""
+        self.options, self.accept_while_loading = options, accept_while_loading
+        self.on_ready, self.on_heartbeat = on_ready, on_heartbeat
+        self.metrics = ServerMetrics() if metrics is None else metrics
+        self.models = ModelManager(ModelLoader.from_options(options), self.metrics, options.watch)
         store = None if options.user_store is None else open_store(options.user_store, options.limits.max_history)
-        self.app = App(options, self.live, self.metrics, store, start=self._start, stop=self._stop)
+        document = msgspec.json.encode(describe(ROUTES, options.limits, token=options.token is not None))
+        self.services = Services(options.limits, self.metrics, store, document)
+        app = App(self.services, self.models, startup=self._on_startup, shutdown=self._on_shutdown)
         self.failure: PathdexError | None = None
-        """Why there is no model to serve."""
-        self._leave_at: float | None = None
+        """Why the first model could not be loaded."""
+        self._stop_at: float | None = None
         self._loading: asyncio.Task[None] | None = None
         super().__init__(
             uvicorn.Config(
-                self.app,
+                add_middleware(app, options, self.metrics),
+                interface="asgi3",
                 http=bounded_protocol(options.limits),
                 ws="none",
                 lifespan="on",
@@ -72,22 +96,22 @@ class Worker(uvicorn.Server):
         )
 
     def serve_on(self, listening: socket.socket) -> None:
-        """Answer until told to stop; raises the error of a model that cannot be opened."""
+        """Serve until stopped; raises the error of a model that cannot be loaded."""
         self.run(sockets=[listening])
         if self.failure is not None:
             raise self.failure
 
-    def leave(self, *, at_once: bool = False) -> None:
-        """Be not ready from now on; end after the limit `drain`, when all requests in flight are answered."""
-        self.app.leave()
-        self._leave_at = time.monotonic() + (0.0 if at_once else self.options.limits.drain)
+    def drain(self, *, now: bool = False) -> None:
+        """Report not ready; stop after the limit `drain`, or `now`, when all requests in flight are answered."""
+        self.services.draining = True
+        self._stop_at = time.monotonic() + (0.0 if now else self.options.limits.drain)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.leave(at_once=self._leave_at is not None)
+        self.drain(now=self._stop_at is not None)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        # uvicorn's own raises the signal again at the end, and then the process does not end with code 0.
+        # uvicorn raises the signal again on exit, so the exit code would not be 0.
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -103,43 +127,45 @@ class Worker(uvicorn.Server):
             now = asyncio.get_running_loop().time()
             for connection in list(self.server_state.connections):
                 if isinstance(connection, BoundedProtocol):
-                    connection.check_time(now)
-            self.metrics.put("pathdex_resident_bytes", resident_bytes())
-        return await super().on_tick(counter) or (self._leave_at is not None and time.monotonic() >= self._leave_at)
+                    connection.check_timeouts(now)
+            self.metrics.set("pathdex_workers_resident_memory_bytes", resident_bytes())
+            if self.on_heartbeat is not None:
+                self.on_heartbeat()
+        return await super().on_tick(counter) or (self._stop_at is not None and time.monotonic() >= self._stop_at)
 
-    async def _start(self) -> None:
+    async def _on_startup(self) -> None:
         self.metrics.add("pathdex_worker_starts_total")
         self._loading = asyncio.create_task(self._load())
-        if not self.accepts_at_once:
+        if not self.accept_while_loading:
             await self._loading
 
     async def _load(self) -> None:
         try:
-            served = await self.live.start()
+            served = await self.models.start()
         except PathdexError as error:
             self.failure, self.should_exit = error, True
             return
         except Exception as error:
-            log.exception("opening %s failed", self.options.model)
-            message = f"{self.options.model} cannot be opened ({type(error).__name__}); the log says why"
+            log.exception("loading %s failed", self.options.model)
+            message = f"{self.options.model} cannot be loaded ({type(error).__name__}); see the log"
             self.failure, self.should_exit = ServerError(message), True
             return
-        self.metrics.put("pathdex_workers_ready", 1)
-        if self.ready is not None:
-            self.ready(served)
+        self.metrics.set("pathdex_workers_ready", 1)
+        if self.on_ready is not None:
+            self.on_ready(served)
 
-    async def _stop(self) -> None:
-        self.metrics.put("pathdex_workers_ready", 0)
+    async def _on_shutdown(self) -> None:
+        self.metrics.set("pathdex_workers_ready", 0)
         if self._loading is not None:
             self._loading.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._loading
-        await self.live.close()
-        await self.app.close()
+        await self.models.close()
+        await self.services.close()
 
 
 def resident_bytes() -> int:
-    """The memory of this process; 0 where the system does not tell."""
+    """The resident memory of this process; 0 if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -147,34 +173,44 @@ def resident_bytes() -> int:
 
 
 def log_to_stderr() -> None:
-    """Swaps, refusals and failures as lines on standard error; nothing of what goes well with every request."""
+    """Log model reloads and failures to standard error."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     log.setLevel(logging.INFO)
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
 
 
 def main() -> None:
-    """A worker of the supervisor."""
+    """Entry point of a worker process."""
     given = json.loads(sys.stdin.buffer.readline())
     log_to_stderr()
     listening = socket.socket(fileno=given["socket"])
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     try:
-        metrics = Metrics(Path(given["metrics"]), given["slot"])
+        metrics = ServerMetrics(Path(given["metrics"]), given["slot"])
         options = ServerOptions.from_dict(given["options"])
-        Worker(options, metrics, _tell_parent, accepts_at_once=False).serve_on(listening)
+        worker = Worker(options, metrics, _print_ready, on_heartbeat=_print_alive, accept_while_loading=False)
+        worker.serve_on(listening)
     except PathdexError as error:
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(1)
 
 
-def _tell_parent(served: ServedModel) -> None:
+def _print_ready(served: ServedModel) -> None:
+    _print_line(f"ready {served.version}")
+
+
+def _print_alive() -> None:
+    _print_line("alive")
+
+
+def _print_line(line: str) -> None:
+    # The parent may be gone; then the worker is about to exit.
     with contextlib.suppress(OSError):
-        print(f"ready {served.version}", flush=True)
+        print(line, flush=True)
 
 
-def _leave_with_parent() -> None:
-    # Not through sys.stdin, whose lock a waiting thread would hold when the interpreter ends.
+def _exit_with_parent() -> None:
+    # Not through sys.stdin: its lock would be held when the interpreter exits.
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""`pathdex serve` as a process of its own, and what it takes of the machine."""
+"""`pathdex serve` as a process, and its memory."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ START_SECONDS = 120
 STOP_SECONDS = 60
 
 
-class ServedModel:
-    """A running server on a free port of the loopback."""
+class ServerProcess:
+    """A running server on a free port."""
 
     def __init__(self, model: Path, *, workers: int, log: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.url, self.workers = f"http://127.0.0.1:{port}", workers
         program = Path(sys.executable).with_name("pathdex")
         command = [str(program), "serve", str(model), "--port", str(port), "--workers", str(workers)]
-        self._log = log
         with log.open("wb") as written:
             self._process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT)
-        self._await_ready()
+        try:
+            await_ready(self.url, self._process)
+        except SystemExit as error:
+            raise SystemExit(f"{error}:\n{log.read_text()}") from None
 
     def __enter__(self) -> Self:
         return self
@@ -41,7 +41,7 @@ class ServedModel:
         self.stop()
 
     def stop(self) -> None:
-        """Let it finish what it has in hand."""
+        """Let it finish its requests and exit."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             try:
@@ -56,7 +56,7 @@ class ServedModel:
             return text
 
     def ask(self, body: bytes) -> dict[str, Any]:
-        """The answer to one query."""
+        """The response to one query."""
         request = urllib.request.Request(
             f"{self.url}/v1/recommend", body, {"Content-Type": "application/json"}, method="POST"
         )
@@ -71,40 +71,58 @@ class ServedModel:
 
     def processes(self) -> list[int]:
         """The server and its workers."""
-        pid = self._process.pid
-        threads = Path(f"/proc/{pid}/task").iterdir()
-        return [pid, *(int(child) for thread in threads for child in (thread / "children").read_text().split())]
+        return [self._process.pid, *children(self._process.pid)]
 
     def memory(self) -> dict[str, float]:
-        """MB of all processes: resident, and of these their own, not mapped from files."""
+        """MB of all processes: resident, and the part of it that is not mapped from files."""
         total = {"VmRSS": 0.0, "RssAnon": 0.0}
         for pid in self.processes():
             try:
                 status = Path(f"/proc/{pid}/status").read_text()
             except OSError:
-                continue  # It ended between the two looks.
+                continue  # It has exited meanwhile.
             for line in status.splitlines():
                 name = line.split(":")[0]
                 if name in total:
                     total[name] += int(line.split()[1]) / 1024
         return {"resident_mb": total["VmRSS"], "own_mb": total["RssAnon"]}
 
-    def _await_ready(self) -> None:
-        until = time.monotonic() + START_SECONDS
-        while time.monotonic() < until:
-            if self._process.poll() is not None:
-                raise SystemExit(f"the server ended at its start:\n{self._log.read_text()}")
-            try:
-                self.get("/health/ready")
-                return
-            except OSError:
-                time.sleep(0.2)
-        self.stop()
-        raise SystemExit(f"the server was not ready after {START_SECONDS} s:\n{self._log.read_text()}")
+
+def free_port() -> int:
+    """A port of the loopback that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def await_ready(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until /health/ready returns 200; stop the process and raise if it does not."""
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise SystemExit("the server exited at its start")
+        try:
+            urllib.request.urlopen(f"{url}/health/ready", timeout=10).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    process.kill()
+    process.wait()
+    raise SystemExit(f"the server was not ready after {START_SECONDS} s")
+
+
+def children(pid: int) -> list[int]:
+    """The child processes of a process; none if it has exited."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+    except OSError:
+        return []
 
 
 def put_in_place(link: Path, target: Path) -> None:
-    """Let a link lead to another bundle, in one step."""
+    """Point a link at another bundle, atomically."""
     new = link.with_name(f".{link.name}.new")
     new.unlink(missing_ok=True)
     os.symlink(target.resolve(), new)

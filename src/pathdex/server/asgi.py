@@ -1,0 +1,109 @@
+"""ASGI plumbing: read a request body of bounded size, send a complete response."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pathdex.errors import Problem
+from pathdex.server.errors import DisconnectedError, RequestError
+
+Scope: TypeAlias = dict[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
+Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
+ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+JSON, TEXT, HTML = "application/json", "text/plain; version=0.0.4; charset=utf-8", "text/html; charset=utf-8"
+MODEL_HEADER = b"x-pathdex-model"
+
+ROUTE, MODEL, OVERLOADED = "pathdex.route", "pathdex.model", "pathdex.overloaded"
+"""Keys of the scope: the path of the matched route and the version of the model, which the app sets for the layers
+around it; and whether the queue was full when the request arrived, which the protocol sets for the app."""
+
+_DISCARD_FACTOR = 16
+"""A body up to this many times the limit is read to its end before the error is sent, because most clients read the
+response only after they have sent the whole body."""
+
+
+@dataclass(slots=True)
+class Response:
+    """A response before it is sent."""
+
+    body: bytes
+    status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+    """The whole body; status 413 for a body of more than `limit` bytes, 415 for a compressed one."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and int(value) > limit:
+            await _discard(receive, limit * _DISCARD_FACTOR if int(value) <= limit * _DISCARD_FACTOR else 0)
+            raise _too_large(limit)
+        if name == b"content-encoding" and value.lower() != b"identity":
+            shown = value.decode("latin-1")
+            raise RequestError(
+                415, Problem("compressed bodies are not supported", "content-encoding", shown, "send plain JSON")
+            )
+    message = await _receive(receive)
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body", False):
+        if len(body) > limit:
+            raise _too_large(limit)
+        return body
+    parts = bytearray(body)
+    while message.get("more_body", False):
+        if len(parts) > limit:
+            await _discard(receive, limit * _DISCARD_FACTOR)
+            raise _too_large(limit)
+        message = await _receive(receive)
+        parts += message.get("body", b"")
+    if len(parts) > limit:
+        raise _too_large(limit)
+    return bytes(parts)
+
+
+async def send_response(send: Send, response: Response, content_type: str, version: str | None) -> None:
+    """Send a response and the version of the model that produced it."""
+    headers = [
+        (b"content-type", content_type.encode()),
+        (b"content-length", str(len(response.body)).encode()),
+        *response.headers,
+    ]
+    if version is not None:
+        headers.append((MODEL_HEADER, version.encode()))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})
+
+
+async def send_error(send: Send, error: RequestError, version: str | None) -> None:
+    """Send an error. A status of 413 closes the connection, since the client may still be sending the body."""
+    headers = (*error.headers, (b"connection", b"close")) if error.status == 413 else error.headers
+    await send_response(send, Response(error.body(version), error.status, headers), JSON, version)
+
+
+def header(scope: Scope, wanted: bytes) -> bytes | None:
+    """The first value of a header, by its lower-case name."""
+    return next((value for name, value in scope["headers"] if name == wanted), None)
+
+
+async def _receive(receive: Receive) -> dict[str, Any]:
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise DisconnectedError
+    return message
+
+
+async def _discard(receive: Receive, limit: int) -> None:
+    read, more = 0, True
+    while more and read < limit:
+        message = await _receive(receive)
+        read += len(message.get("body", b""))
+        more = message.get("more_body", False)
+
+
+def _too_large(limit: int) -> RequestError:
+    return RequestError(
+        413, Problem(f"the body must be at most {limit} bytes", remedy="send less, or raise max_bytes on the server")
+    )

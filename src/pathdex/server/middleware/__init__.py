@@ -1,0 +1,1 @@
+"""ASGI layers around the app, each independent of the others."""

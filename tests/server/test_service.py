@@ -1,0 +1,88 @@
+"""Answers of the library for requests, without HTTP."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from pathdex.errors import QueryError
+from pathdex.recommenders.registry import make_estimator
+from pathdex.server import service
+from pathdex.server.model_loader import ModelLoader, ServedModel
+from pathdex.server.schemas import QueryRequest
+from tests.recommender_contract import TEXT_IDS, grouped_data
+from tests.tiny import TINY
+
+
+@pytest.fixture(scope="module")
+def served(deep: Path) -> ServedModel:
+    return ModelLoader(deep).load()
+
+
+def model_info(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(msgspec.json.encode(service.model_info(ModelLoader(path).load())))
+    return found
+
+
+def test_a_model_with_an_index_shows_its_nodes(deep: Path) -> None:
+    info = model_info(deep)
+    assert info["config"]["num_nodes"] == info["health"]["num_nodes"] == TINY["num_nodes"]
+
+
+@pytest.mark.parametrize("name", ["popularity", "youtube-dnn", "ffm-hnsw"])
+def test_a_model_without_an_index_shows_no_nodes(name: str, tmp_path: Path) -> None:
+    tiny = {} if name == "popularity" else {"epochs": 1}
+    model = make_estimator(name, tiny, threads=1).fit(grouped_data(TEXT_IDS), callbacks=[])
+    info = model_info(model.save(tmp_path / "bundle"))
+    assert (info["estimator"], info["health"]) == (name, None)
+    assert info["config"] == json.loads(json.dumps(model.get_params()))
+    assert "num_nodes" not in json.dumps(info)
+
+
+def test_queries_with_different_options_are_grouped(served: ServedModel) -> None:
+    queries = [QueryRequest(history=[one], n=n) for one, n in zip(TEXT_IDS[:4], (3, 5, 3, 5), strict=True)]
+    results = service.recommend(served, queries, [query.history or [] for query in queries])
+    model = served.recommender
+    assert [[item.id for item in result.items] for result in results] == [
+        [item.id for item in model.recommend(query.history or [], query.n)] for query in queries
+    ]
+
+
+def test_unknown_items(served: ServedModel) -> None:
+    model = served.recommender
+    assert service.known_items(model, ["x", TEXT_IDS[0]]) == [TEXT_IDS[0]]
+    assert service.known_items(model, ["x"], lenient=True) == []
+    with pytest.raises(QueryError, match=r"history 2 \('x'\) has no item of the catalogue"):
+        service.known_items(model, ["x"], 2)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"n": 101}, {"beam": 1}, {"candidates": 9}, {"allow": []}, {"deny": [1] * 101}, {"where": {}}, {"explain": True}],
+)
+def test_expensive_queries_do_not_run_in_the_event_loop(options: dict[str, Any]) -> None:
+    assert service.is_cheap(QueryRequest(history=[]))
+    assert not service.is_cheap(QueryRequest(history=[], **options))
+
+
+def test_a_model_that_cannot_explain(popular: Path) -> None:
+    with pytest.raises(QueryError, match="a popularity model cannot explain its answers"):
+        service.recommend(ModelLoader(popular).load(), [QueryRequest(history=[], explain=True)], [[]])
+
+
+def test_a_model_without_paths(popular: Path) -> None:
+    served = ModelLoader(popular).load()
+    assert service.item_info(served, TEXT_IDS[0]).paths is None
+    with pytest.raises(QueryError, match="a popularity model has no paths"):
+        service.path_info(served, "0-0")
+
+
+def test_integer_ids_are_found_by_their_text(numbered: Path) -> None:
+    served = ModelLoader(numbered).load()
+    first = served.recommender.items.id(0)
+    assert isinstance(first, int)
+    assert service.item_info(served, str(first)).id == first
