@@ -1,4 +1,4 @@
-"""`pathdex serve` and `pathdex warmup` as processes: signals, kills, several workers."""
+"""`pathdex serve` as a process: signals, kills, several workers."""
 
 from __future__ import annotations
 
@@ -180,16 +180,3 @@ def test_missing_packages_name_the_extra(pathdex: Pathdex, model: Path, monkeypa
     monkeypatch.setattr("pathdex.system.Feature.available", False)
     message = "the HTTP server (pathdex serve) needs uvicorn; install it with: pip install 'pathdex[server]'"
     assert message in pathdex("serve", model, fails=1).stderr
-
-
-def test_warmup_of_a_model(pathdex: Pathdex, model: Path) -> None:
-    text = pathdex("warmup", model).stdout
-    assert str(model) in text
-    assert re.search(r"loading and compiling +\d+\.\d s", text)
-    assert re.search(r"one query +\d+\.\d\d ms", text)
-    assert "compiled code" in text
-    assert "__pycache__" in text
-
-
-def test_warmup_without_a_model(pathdex: Pathdex) -> None:
-    assert "a small built-in one" in pathdex("warmup").stdout

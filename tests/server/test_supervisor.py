@@ -30,7 +30,7 @@ def test_a_worker_that_cannot_start_stops_the_supervisor(
 
     with pytest.raises(ServerError, match="worker 0 exited with code 1 before it was ready; see the log"):
         asyncio.run(run())
-    assert "the checksum of counts.npy is wrong; copy the bundle again" in capfd.readouterr().err
+    assert "the checksum of counts.npy is wrong; copy it again" in capfd.readouterr().err
 
 
 def test_a_worker_that_hangs_is_replaced(
