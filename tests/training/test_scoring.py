@@ -83,7 +83,7 @@ def collect(paths: np.ndarray, candidates: int, beam_size: int) -> ScoreTable:
         table,
         paths,
         beam_size=beam_size,
-        most=6,
+        max_samples=6,
         generator=np.random.default_rng(0),
         device=torch.device("cpu"),
     )

@@ -31,13 +31,13 @@ def beam_search(
     rows = torch.arange(batch, device=users.device)[:, None]
     for layer in range(structure.depth):
         scores = total[..., None] + structure.logits(state, layer).log_softmax(dim=-1)  # (batch, beam, node)
-        width = min(beam_size, scores[0].numel())
+        beam = min(beam_size, scores[0].numel())
         if prefixes is not None:
-            scores, width = (
+            scores, beam = (
                 _mask_others(prefixes[layer], scores, codes, structure.num_nodes),
-                min(width, len(prefixes[layer])),
+                min(beam, len(prefixes[layer])),
             )
-        total, best = scores.flatten(1).topk(width, dim=1)
+        total, best = scores.flatten(1).topk(beam, dim=1)
         parent, node = best // structure.num_nodes, best % structure.num_nodes  # (batch, beam)
         nodes = torch.cat([nodes[rows, parent], node[..., None]], dim=2)
         codes = codes[rows, parent] * structure.num_nodes + node

@@ -130,15 +130,15 @@ class ModelState:
         )
 
 
-def learn_neighbours(data: Interactions, most: int, threads: int | None) -> Neighbours | None:
-    """The `most` nearest neighbours of each item by shared users; None if `most` is 0."""
-    if not most:
+def learn_neighbours(data: Interactions, k: int, threads: int | None) -> Neighbours | None:
+    """The `k` nearest neighbours of each item by shared users; None if `k` is 0."""
+    if not k:
         return None
     from pathdex.data.matrix import interaction_matrix
     from pathdex.index.neighbours import nearest_items
 
     matrix = interaction_matrix(data.sequences, data.num_items, binary=True)
-    return nearest_items(matrix, most, shrinkage=SHRINKAGE, threads=threads)
+    return nearest_items(matrix, k, shrinkage=SHRINKAGE, threads=threads)
 
 
 class _TorchEncoder:

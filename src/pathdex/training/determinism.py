@@ -29,5 +29,5 @@ def set_threads(threads: int | None) -> None:
     """Set the number of threads of torch and numba; None keeps their defaults (all cores)."""
     if threads is not None:
         torch.set_num_threads(threads)
-        most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-        numba.set_num_threads(min(threads, most))
+        available: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+        numba.set_num_threads(min(threads, available))

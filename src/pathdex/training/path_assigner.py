@@ -73,7 +73,7 @@ class PathAssigner:
                 self.table,
                 self.paths,
                 beam_size=config.score_beam,
-                most=config.score_samples,
+                max_samples=config.score_samples,
                 generator=generator,
                 device=self.network.device,
             )

@@ -32,13 +32,15 @@ class ItemSamples:
         self.order = np.argsort(targets, kind="stable")
         self.offsets = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=num_items))])
 
-    def draw(self, most: int, generator: np.random.Generator) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Groups of (items (item,), samples (item, n)) with equal n <= `most`; skips items without samples.
+    def draw(
+        self, max_samples: int, generator: np.random.Generator
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Groups of (items (item,), samples (item, n)) with equal n <= `max_samples`; skips items without samples.
 
-        Items with more than `most` samples yield an evenly spaced subset with a random offset.
+        Items with more than `max_samples` samples yield an evenly spaced subset with a random offset.
         """
         counts = np.diff(self.offsets)
-        taken = np.minimum(counts, most)
+        taken = np.minimum(counts, max_samples)
         for number in np.unique(taken[taken > 0]):
             items = np.flatnonzero(taken == number)
             steps = counts[items, None] / number
@@ -78,7 +80,7 @@ def collect_item_scores(
     paths: NDArray[np.int64],
     *,
     beam_size: int,
-    most: int,
+    max_samples: int,
     generator: np.random.Generator,
     device: torch.device,
 ) -> None:
@@ -89,7 +91,7 @@ def collect_item_scores(
     runs in compiled code on the CPU, other layer networks run in `score_items`.
     """
     compiled = StructureWeights.from_layers(*structure.layer_arrays()) if isinstance(structure, MLPStructure) else None
-    for items, chosen in samples.draw(most, generator):
+    for items, chosen in samples.draw(max_samples, generator):
         chunk = max(1, CHUNK // (chosen.shape[1] * (1 if compiled else beam_size) * WIDTH))
         for begin in range(0, len(items), chunk):
             part = slice(begin, begin + chunk)

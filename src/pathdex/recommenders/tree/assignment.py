@@ -51,14 +51,14 @@ def _segments(first: int, depth: int, gap: int) -> list[int]:
     return [*range(first, depth - 1, gap), depth - 1]
 
 
-def _sample(values: NDArray[np.int32], most: int, random: np.random.Generator) -> NDArray[np.bool_]:
-    """Mask of the interactions to use: at most `most` per item, drawn uniformly."""
+def _sample(values: NDArray[np.int32], max_samples: int, random: np.random.Generator) -> NDArray[np.bool_]:
+    """Mask of the interactions to use: at most `max_samples` per item, drawn uniformly."""
     shuffled = random.permutation(len(values))
     order = shuffled[np.argsort(values[shuffled], kind="stable")]
     sorted_values = values[order]
     number = np.arange(len(values)) - np.searchsorted(sorted_values, sorted_values)
     chosen = np.zeros(len(values), np.bool_)
-    chosen[order[number < most]] = True
+    chosen[order[number < max_samples]] = True
     return chosen
 
 

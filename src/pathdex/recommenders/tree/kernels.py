@@ -44,7 +44,7 @@ class NodeInputs(NamedTuple):
 def node_logits(model: NodeModel, user: User, table: Tensor, codes: NDArray[np.int64]) -> Floats:
     """Logits (user, node) for indices (user, node) into a table of rows."""
     logits = np.empty(codes.shape, np.float32)
-    _score(_meeting(*_tensors(model, user, table)), user.reached.numpy(), codes, logits)
+    _score(_node_inputs(*_tensors(model, user, table)), user.reached.numpy(), codes, logits)
     return logits
 
 
@@ -66,7 +66,7 @@ def _tensors(model: NodeModel, user: User, table: Tensor) -> tuple[Tensor, ...]:
     return (*user[:5], model.recency, model.out.weight, table, model.node_part.weight)
 
 
-def _meeting(*tensors: Tensor) -> NodeInputs:
+def _node_inputs(*tensors: Tensor) -> NodeInputs:
     *parts, out, table, weight = (tensor.detach().contiguous() for tensor in tensors)
     nodes = table[:, :-1] @ weight.T
     return NodeInputs(*(tensor.numpy() for tensor in (*parts, out[0], table, nodes)))
@@ -83,9 +83,9 @@ class _Loss(torch.autograd.Function):
         offsets: Floats,
         *tensors: Tensor,
     ) -> Tensor:
-        meeting = _meeting(*tensors)
-        gradient = NodeInputs(*(np.zeros_like(array) for array in meeting))
-        loss = _descend(meeting, reached, codes, labels, weights, offsets, gradient)
+        inputs = _node_inputs(*tensors)
+        gradient = NodeInputs(*(np.zeros_like(array) for array in inputs))
+        loss = _loss_gradient(inputs, reached, codes, labels, weights, offsets, gradient)
         *parts, to_out, to_table, to_nodes = (torch.from_numpy(array) for array in gradient)
         table, weight = tensors[-2:]
         to_table[:, :-1] += to_nodes @ weight
@@ -98,11 +98,11 @@ class _Loss(torch.autograd.Function):
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
-def _meet(
-    meeting: NodeInputs, user: int, count: int, node: int, attention: Floats, likeness: Floats, units: Floats
+def _node_logit(
+    inputs: NodeInputs, user: int, count: int, node: int, attention: Floats, likeness: Floats, units: Floats
 ) -> np.float32:
     """The logit; leaves the attention, each window's product with the node, and the hidden units before relu."""
-    keys, windows, values, vector, hidden, recency, out, table, nodes = meeting
+    keys, windows, values, vector, hidden, recency, out, table, nodes = inputs
     dim, top = vector.shape[1], np.float32(-np.inf)
     for w in range(count):
         first, second = NOTHING, NOTHING
@@ -133,17 +133,17 @@ def _meet(
 
 
 @njit(cache=True, nogil=True, fastmath=True, parallel=True)
-def _score(meeting: NodeInputs, count: NDArray[np.int64], codes: NDArray[np.int64], logits: Floats) -> None:
+def _score(inputs: NodeInputs, count: NDArray[np.int64], codes: NDArray[np.int64], logits: Floats) -> None:
     for user in prange(len(codes)):
-        attention, likeness = np.empty((2, meeting.keys.shape[1]), np.float32)
-        units = np.empty(len(meeting.out), np.float32)
+        attention, likeness = np.empty((2, inputs.keys.shape[1]), np.float32)
+        units = np.empty(len(inputs.out), np.float32)
         for place in range(codes.shape[1]):
-            logits[user, place] = _meet(meeting, user, count[user], codes[user, place], attention, likeness, units)
+            logits[user, place] = _node_logit(inputs, user, count[user], codes[user, place], attention, likeness, units)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _descend(
-    meeting: NodeInputs,
+def _loss_gradient(
+    inputs: NodeInputs,
     count: NDArray[np.int64],
     codes: NDArray[np.int64],
     labels: Floats,
@@ -153,14 +153,14 @@ def _descend(
 ) -> float:
     """The loss; adds its gradient.
 
-    The score is inlined, since a call to `_meet` per node takes an eighth of the time.
+    The score is inlined, since a call to `_node_logit` per node takes an eighth of the time.
     No inner loop writes to more than one array: LLVM vectorises only loops where few arrays might overlap.
     """
-    keys, windows, values, vector, hidden, recency, out, table, nodes = meeting
+    keys, windows, values, vector, hidden, recency, out, table, nodes = inputs
     to_keys, to_windows, to_values, to_vector, to_hidden, to_recency, to_out, to_table, to_nodes = gradient
-    dim, width = vector.shape[1], len(out)
+    dim, hidden_dim = vector.shape[1], len(out)
     attention, likeness, slope = np.empty((3, keys.shape[1]), np.float32)
-    units = np.empty(width, np.float32)
+    units = np.empty(hidden_dim, np.float32)
     loss = 0.0
     for user in range(len(codes)):
         for place in range(codes.shape[1]):
@@ -189,32 +189,32 @@ def _descend(
                 logit += attention[w] * likeness[w]
             for d in range(dim):
                 logit += table[node, d] * vector[user, d]
-            for h in range(width):
+            for h in range(hidden_dim):
                 units[h] = nodes[node, h] + hidden[user, h]
             for w in range(count[user]):
                 share = attention[w]
-                for h in range(width):
+                for h in range(hidden_dim):
                     units[h] += share * values[user, w, h]
-            for h in range(width):
+            for h in range(hidden_dim):
                 logit += max(units[h], NOTHING) * out[h]
 
             small = fast_exp(-abs(logit))
             loss += weight * (max(logit, NOTHING) - logit * label + np.log(ONE + small))
             error = weight * ((ONE if logit >= NOTHING else small) / (ONE + small) - label)
-            for h in range(width):
+            for h in range(hidden_dim):
                 to_out[h] += error * max(units[h], NOTHING)
-            for h in range(width):
+            for h in range(hidden_dim):
                 units[h] = error * out[h] if units[h] > NOTHING else NOTHING
-            for h in range(width):
+            for h in range(hidden_dim):
                 to_nodes[node, h] += units[h]
-            for h in range(width):
+            for h in range(hidden_dim):
                 to_hidden[user, h] += units[h]
             mean = NOTHING
             for w in range(count[user]):
                 share, total = attention[w], NOTHING
-                for h in range(width):
+                for h in range(hidden_dim):
                     total += values[user, w, h] * units[h]
-                for h in range(width):
+                for h in range(hidden_dim):
                     to_values[user, w, h] += share * units[h]
                 slope[w] = total + error * likeness[w]
                 mean += share * slope[w]

@@ -49,7 +49,7 @@ def beam_samples(
     batch: Batch,
     targets: NDArray[np.int64],
     levels: list[int],
-    width: int,
+    beam: int,
     negatives: int,
     random: np.random.Generator,
 ) -> list[NodeSamples]:
@@ -85,7 +85,7 @@ def beam_samples(
             found.append(NodeSamples(level, np.maximum(together, 0), labels, counted.astype(np.float32), offsets))
         if level < tree.depth:
             scores = histories.logits(level, nodes)
-            kept = np.argpartition(-scores, min(width, nodes.shape[1]) - 1, axis=1)[:, :width]
+            kept = np.argpartition(-scores, min(beam, nodes.shape[1]) - 1, axis=1)[:, :beam]
             nodes = tree.children(level, np.take_along_axis(nodes, kept, axis=1))
     return found
 
