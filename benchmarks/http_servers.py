@@ -56,7 +56,7 @@ def make_app() -> Any:
     from pathdex.server.app import App
     from pathdex.server.limits import ServerLimits
     from pathdex.server.metrics import ServerMetrics
-    from pathdex.server.middleware.request_metrics import RequestMetrics
+    from pathdex.server.middleware import RequestMetrics
     from pathdex.server.model_loader import ModelLoader
     from pathdex.server.model_manager import ModelManager
     from pathdex.server.services import Services

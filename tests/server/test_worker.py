@@ -17,9 +17,7 @@ import pytest
 import pathdex
 from pathdex.errors import BundleError, ServerError
 from pathdex.server.metrics import ServerMetrics
-from pathdex.server.middleware.access_log import AccessLog
-from pathdex.server.middleware.authentication import Authentication
-from pathdex.server.middleware.request_metrics import RequestMetrics
+from pathdex.server.middleware import AccessLog, Authentication, RequestMetrics
 from pathdex.server.options import ServerOptions
 from pathdex.server.serving import address_of, listen
 from pathdex.server.worker import Worker, add_middleware, resident_bytes

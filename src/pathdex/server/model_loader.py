@@ -6,14 +6,18 @@ import math
 import os
 import time
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
 from pathdex.data.vocabulary import Id
 from pathdex.errors import BundleError, ConfigError, PathdexError, Problem
 from pathdex.recommenders.base import Query, Recommender
+from pathdex.recommenders.capabilities import HasIndex
 from pathdex.recommenders.registry import load
 from pathdex.server.options import ServerOptions
+from pathdex.server.schemas import ModelInfo
 from pathdex.storage.array_folder import MANIFEST, read_manifest
 from pathdex.storage.bundle import BUNDLE_FORMAT, bundle_version, read_bundle
 
@@ -43,6 +47,22 @@ class ServedModel:
     @property
     def is_fast(self) -> bool:
         return self.query_seconds < FAST_SECONDS
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What /v1/model returns; the statistics of a large index take a while."""
+        model = self.recommender
+        return ModelInfo(
+            model=self.version,
+            estimator=model.name,
+            items=len(model.items),
+            ids=model.items.kind,
+            history_length=model.history_length,
+            loaded=datetime.fromtimestamp(self.loaded, timezone.utc).isoformat(timespec="seconds"),
+            attributes=list(self.columns),
+            config=model.get_params(),
+            health=model.health() if isinstance(model, HasIndex) else None,
+        )
 
 
 @dataclass(frozen=True)

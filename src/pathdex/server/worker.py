@@ -29,14 +29,12 @@ from pathdex.server.app import App
 from pathdex.server.asgi import ASGIApp
 from pathdex.server.connections import BoundedProtocol, bounded_protocol
 from pathdex.server.metrics import ServerMetrics
-from pathdex.server.middleware.access_log import AccessLog
-from pathdex.server.middleware.authentication import Authentication
-from pathdex.server.middleware.request_metrics import RequestMetrics
+from pathdex.server.middleware import AccessLog, Authentication, RequestMetrics
 from pathdex.server.model_loader import ModelLoader, ServedModel
 from pathdex.server.model_manager import ModelManager
 from pathdex.server.openapi import describe
 from pathdex.server.options import ServerOptions
-from pathdex.server.routes import METRICS, ROUTES
+from pathdex.server.routes import ROUTES
 from pathdex.server.services import Services
 from pathdex.server.stores import open_store
 
@@ -46,8 +44,8 @@ log = logging.getLogger("pathdex.server")
 def add_middleware(app: ASGIApp, options: ServerOptions, metrics: ServerMetrics) -> ASGIApp:
     """The app with the layers that the options ask for, the outermost added last."""
     if options.token is not None:
-        public = {route.path for route in ROUTES if not route.needs_token}
-        app = Authentication(app, options.token, public | ({METRICS.path} if options.public_metrics else set()))
+        public = {route.path for route in ROUTES if route.public}
+        app = Authentication(app, options.token, public | ({"/metrics"} if options.public_metrics else set()))
     if options.access_log:
         app = AccessLog(app)
     return RequestMetrics(app, metrics)
