@@ -21,9 +21,7 @@ Hook = Callable[[], Awaitable[None]]
 class App:
     """Answers HTTP requests with the current model. `startup` and `shutdown` run as ASGI lifespan events."""
 
-    def __init__(
-        self, services: Services, models: ModelManager, *, startup: Hook | None = None, shutdown: Hook | None = None
-    ) -> None:
+    def __init__(self, services: Services, models: ModelManager, *, startup: Hook, shutdown: Hook) -> None:
         self.services, self.models = services, models
         self._startup, self._shutdown = startup, shutdown
 
@@ -65,6 +63,5 @@ class App:
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         for phase, hook in (("startup", self._startup), ("shutdown", self._shutdown)):
             await receive()
-            if hook is not None:
-                await hook()
+            await hook()
             await send({"type": f"lifespan.{phase}.complete"})
