@@ -6,7 +6,7 @@ from typing import Any
 
 from pathdex.server.errors import invalid
 from pathdex.server.limits import ServerLimits
-from pathdex.server.schemas import EventsRequest, ExplainRequest, QueryRequest
+from pathdex.server.schemas import EventsRequest, ExplainRequest, QueryRequest, RecommendRequest
 
 LIMITS = {
     "n": "max_n",
@@ -20,19 +20,23 @@ LIMITS = {
     "events": "max_batch",
 }
 """The limit of each request field that is a number or a list."""
-_BATCHES = {"queries": "put n, filters and the rest in each query", "events": "put user and items in each event"}
+_BATCHES: dict[type, tuple[str, str]] = {
+    RecommendRequest: ("queries", "put n, filters and the rest in each query"),
+    EventsRequest: ("events", "put user and items in each event"),
+}
+_WITH_HISTORY = (QueryRequest, ExplainRequest)
 
 
 def check(request: Any, limits: ServerLimits) -> None:
     """Raise a `RequestError` for the first rule that a request breaks."""
-    field = next((name for name in _BATCHES if getattr(request, name, None) is not None), None)
-    if field is None:
+    field, remedy = _BATCHES.get(type(request), ("", ""))
+    batch = getattr(request, field) if field else None
+    if batch is None:
         _check_one(request, limits, "")
         return
-    batch = getattr(request, field)
     shown = f"{len(batch)} {field}"
     if request != type(request)(**{field: batch}):
-        raise invalid(field, shown, "must be the only field", _BATCHES[field])
+        raise invalid(field, shown, "must be the only field", remedy)
     if len(batch) > limits.max_batch:
         raise invalid(field, shown, f"must have at most {limits.max_batch}", "split them over several requests")
     for number, one in enumerate(batch):
@@ -44,7 +48,7 @@ def check(request: Any, limits: ServerLimits) -> None:
 
 def _check_one(request: Any, limits: ServerLimits, place: str) -> None:
     """Check one query or event; `place` leads to it in the body."""
-    if isinstance(request, QueryRequest | ExplainRequest) and (request.history is None) == (request.user is None):
+    if isinstance(request, _WITH_HISTORY) and (request.history is None) == (request.user is None):
         raise invalid(f"{place}history", request.history, "exactly one of history and user is required", "send one")
     if isinstance(request, EventsRequest):
         for name in ("user", "items"):
