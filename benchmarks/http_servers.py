@@ -24,11 +24,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 from rich.table import Table
-from typing_extensions import Self
 
 from benchmarks.load import RunningLoad
 from benchmarks.report import Report
-from benchmarks.server_process import await_ready, children, free_port
+from benchmarks.server_process import ServerProcess, await_ready, children, free_port
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
@@ -56,7 +55,7 @@ def make_app() -> Any:
     from pathdex.server.app import App
     from pathdex.server.limits import ServerLimits
     from pathdex.server.metrics import ServerMetrics
-    from pathdex.server.middleware.request_metrics import RequestMetrics
+    from pathdex.server.middleware import RequestMetrics
     from pathdex.server.model_loader import ModelLoader
     from pathdex.server.model_manager import ModelManager
     from pathdex.server.services import Services
@@ -105,22 +104,19 @@ def serve(kind: str, port: int, workers: int) -> None:
         run(ServerOptions(model=model, port=port, workers=workers, watch=0.0, limits=limits))
 
 
-class OneServer:
+class OneServer(ServerProcess):
     """One of the servers as a process."""
 
     def __init__(self, kind: str, model: Path, workers: int = 1) -> None:
         port = free_port()
-        self.kind, self.url = kind, f"http://127.0.0.1:{port}"
+        self.kind, self.url, self.workers = kind, f"http://127.0.0.1:{port}", workers
         command = [sys.executable, "-m", "benchmarks.http_servers", kind, str(port), str(workers)]
         environment = {**os.environ, MODEL_VARIABLE: str(model.resolve())}
         self.process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
         await_ready(self.url, self.process)
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
-        workers = self.workers()
+        workers = self.worker_pids()
         self.process.kill()
         self.process.wait()
         for pid in workers:
@@ -129,12 +125,14 @@ class OneServer:
             except ProcessLookupError:
                 continue
 
-    def workers(self) -> list[int]:
+    def worker_pids(self) -> list[int]:
         return [pid for pid in children(self.process.pid) if "resource_tracker" not in command_line(pid)]
 
     def cpu_microseconds(self) -> float:
         """CPU time of the server and its workers so far."""
-        tasks = [task for pid in (self.process.pid, *self.workers()) for task in Path(f"/proc/{pid}/task").iterdir()]
+        tasks = [
+            task for pid in (self.process.pid, *self.worker_pids()) for task in Path(f"/proc/{pid}/task").iterdir()
+        ]
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e3
 
     def connect(self) -> socket.socket:
@@ -292,7 +290,7 @@ def _no_reading(server: OneServer, _: Asked) -> str:
 def _killed_worker(server: OneServer, asked: Asked) -> str:
     load = RunningLoad(server.url, asked.file, 8, 8)
     time.sleep(2)
-    victim = server.workers()[0]
+    victim = server.worker_pids()[0]
     os.kill(victim, signal.SIGKILL)
     seconds = _replaced(server, victim)
     result = load.result()
@@ -301,7 +299,7 @@ def _killed_worker(server: OneServer, asked: Asked) -> str:
 
 def _stopped_worker(server: OneServer, _: Asked) -> str:
     time.sleep(SETTLE_SECONDS)
-    victim = server.workers()[0]
+    victim = server.worker_pids()[0]
     os.kill(victim, signal.SIGSTOP)
     return f"replaced {_replaced(server, victim, HANG_PATIENCE)}"
 
@@ -309,7 +307,7 @@ def _stopped_worker(server: OneServer, _: Asked) -> str:
 def _replaced(server: OneServer, victim: int, patience: float = PATIENCE) -> str:
     started = time.monotonic()
     while time.monotonic() - started < patience:
-        workers = server.workers()
+        workers = server.worker_pids()
         if victim not in workers and len(workers) == 2:
             return f"after {time.monotonic() - started:.1f} s"
         time.sleep(0.02)
@@ -317,7 +315,7 @@ def _replaced(server: OneServer, victim: int, patience: float = PATIENCE) -> str
 
 
 def _killed_parent(server: OneServer, _: Asked) -> str:
-    workers = server.workers()
+    workers = server.worker_pids()
     server.process.kill()
     server.process.wait()
     started = time.monotonic()
@@ -342,18 +340,9 @@ def _terminated(server: OneServer, _: Asked) -> str:
 
 
 def _counted(server: OneServer, _: Asked) -> str:
-    import urllib.request
-
-    body = b'{"history": []}'
     for _ in range(200):
-        request = urllib.request.Request(f"{server.url}/v1/recommend", body, method="POST")
-        urllib.request.urlopen(request, timeout=10).read()
-    seen = set()
-    for _ in range(20):
-        text = urllib.request.urlopen(f"{server.url}/metrics", timeout=10).read().decode()
-        for line in text.splitlines():
-            if line.startswith("pathdex_queries_total "):
-                seen.add(int(line.split()[1]))
+        server.ask(b'{"history": []}')
+    seen = {int(server.counter("pathdex_queries_total")) for _ in range(20)}
     return " or ".join(map(str, sorted(seen)))
 
 

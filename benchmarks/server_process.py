@@ -28,9 +28,9 @@ class ServerProcess:
         program = Path(sys.executable).with_name("pathdex")
         command = [str(program), "serve", str(model), "--port", str(port), "--workers", str(workers)]
         with log.open("wb") as written:
-            self._process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT)
         try:
-            await_ready(self.url, self._process)
+            await_ready(self.url, self.process)
         except SystemExit as error:
             raise SystemExit(f"{error}:\n{log.read_text()}") from None
 
@@ -42,13 +42,13 @@ class ServerProcess:
 
     def stop(self) -> None:
         """Let it finish its requests and exit."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
             try:
-                self._process.wait(STOP_SECONDS)
+                self.process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+                self.process.kill()
+                self.process.wait()
 
     def get(self, path: str) -> str:
         with urllib.request.urlopen(self.url + path, timeout=10) as answer:
@@ -71,7 +71,7 @@ class ServerProcess:
 
     def processes(self) -> list[int]:
         """The server and its workers."""
-        return [self._process.pid, *children(self._process.pid)]
+        return [self.process.pid, *children(self.process.pid)]
 
     def memory(self) -> dict[str, float]:
         """MB of all processes: resident, and the part of it that is not mapped from files."""

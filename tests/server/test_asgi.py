@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from pathdex.errors import Problem
-from pathdex.server.asgi import JSON, Response, header, send_error, send_response
+from pathdex.server.asgi import JSON, Response, send_error, send_response
 from pathdex.server.errors import RequestError
 from tests.recommender_contract import TEXT_IDS
 from tests.server.conftest import Running, running
@@ -53,11 +53,6 @@ def test_only_an_unread_body_closes_the_connection(status: int, closes: bool) ->
     start, body = messages(lambda send: send_error(send, RequestError(status, Problem("wrong")), None))
     assert ((b"connection", b"close") in start["headers"]) == closes
     assert json.loads(body["body"])["error"]["rule"] == "wrong"
-
-
-def test_the_first_of_several_headers_counts() -> None:
-    scope = {"headers": [(b"a", b"1"), (b"b", b"2"), (b"b", b"3")]}
-    assert (header(scope, b"b"), header(scope, b"c")) == (b"2", None)
 
 
 def send_chunks(server: Running, *chunks: bytes) -> int:

@@ -15,7 +15,7 @@ import pytest
 
 from pathdex.errors import ConfigError, QueryError, ServerError
 from pathdex.server.connection_pool import ConnectionPool, encode_request
-from pathdex.server.routes import EVENTS, MODEL, RECOMMEND
+from pathdex.server.routes import events, model, recommend
 from pathdex.server.schemas import EventsRequest, QueryRequest, RecommendRequest
 from tests.server.conftest import running
 
@@ -57,23 +57,23 @@ def test_connections_are_reused(popular: Path) -> None:
     with running(popular) as server:
         connections = pool(server.url)
         for _ in range(3):
-            connections.call(RECOMMEND, QUERY)
+            connections.call(recommend, QUERY)
         assert len(server.worker.server_state.connections) == 1
         connections.close()
 
 
 def test_a_query_is_repeated_once_if_the_connection_breaks() -> None:
     with scripted_server(None, response({"model": "m", "items": []})) as (url, received):
-        assert pool(url).call(RECOMMEND, QUERY).items == []
+        assert pool(url).call(recommend, QUERY).items == []
     assert len(received) == 2
     with scripted_server(None, None) as (url, received), pytest.raises(ServerError, match="cannot connect"):
-        pool(url).call(RECOMMEND, QUERY)
+        pool(url).call(recommend, QUERY)
     assert len(received) == 2
 
 
 def test_events_are_never_sent_twice() -> None:
     with scripted_server(None) as (url, received), pytest.raises(ServerError, match="cannot connect"):
-        pool(url).call(EVENTS, EventsRequest(user="ada", items=[1]))
+        pool(url).call(events, EventsRequest(user="ada", items=[1]))
     assert len(received) == 1
 
 
@@ -82,7 +82,7 @@ def test_an_unreachable_server() -> None:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ServerError) as caught:
-            pool(url).call(MODEL, None)
+            pool(url).call(model, None)
     message = f"cannot connect to {url} (Connection refused); check the URL and that the server is running"
     assert (str(caught.value), caught.value.status) == (message, None)
 
@@ -91,7 +91,7 @@ def test_a_server_that_does_not_respond() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         connections = pool(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.1)
         with pytest.raises(ServerError, match=r"did not respond within 0.1 s; pass a longer timeout"):
-            connections.call(RECOMMEND, QUERY)
+            connections.call(recommend, QUERY)
         connections.close()
 
 
@@ -103,12 +103,12 @@ def test_a_server_that_is_not_pathdex(answer: bytes) -> None:
         scripted_server(answer) as (url, _),
         pytest.raises(ServerError, match=r"/v1/model returned status \d+ without an error; is it a Pathdex server\?"),
     ):
-        pool(url).call(MODEL, None)
+        pool(url).call(model, None)
 
 
 def test_a_path_before_the_routes_is_kept() -> None:
     with scripted_server(response({"model": "m", "items": []})) as (url, received):
-        pool(f"{url}/shop/", token="secret").call(RECOMMEND, QUERY)
+        pool(f"{url}/shop/", token="secret").call(recommend, QUERY)
     assert received[0].startswith(b"POST /shop/v1/recommend HTTP/1.1\r\n")
     assert b"Authorization: Bearer secret\r\n" in received[0]
     assert b"Content-Type: application/json\r\n" in received[0]
@@ -118,7 +118,7 @@ def test_a_closed_pool() -> None:
     connections = pool("http://127.0.0.1:1")
     connections.close()
     with pytest.raises(ServerError, match="the client is closed; create another one"):
-        connections.call(MODEL, None)
+        connections.call(model, None)
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://host", "http://", ""])

@@ -7,17 +7,20 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 import pathdex
 from pathdex.errors import BundleError, ConfigError, RunError
 from pathdex.recommenders.popularity import Popularity
+from pathdex.recommenders.registry import make_estimator
 from pathdex.retrieval.ranking import Ranking
 from pathdex.server import model_loader
 from pathdex.server.model_loader import ModelLoader, probe_model
 from pathdex.storage.bundle import bundle_version
 from tests.recommender_contract import INTEGER_IDS, TEXT_IDS, grouped_data
+from tests.tiny import TINY
 
 
 @pytest.fixture
@@ -33,7 +36,7 @@ def test_bundles_runs_and_links(bundle: Path, tmp_path: Path) -> None:
         loader.check()
         assert loader.folder() == bundle.resolve()
         served = loader.load()
-        assert served.version == loader.version() == bundle_version(bundle)
+        assert served.version == bundle_version(bundle)
         assert served.recommender.name == "popularity"
         assert loader.is_current(served)
 
@@ -177,3 +180,28 @@ def test_a_model_of_one_item_can_be_served(tmp_path: Path) -> None:
     Popularity().fit(data).save(tmp_path / "bundle")
     assert json.loads((tmp_path / "bundle" / "manifest.json").read_text())["estimator"] == "popularity"
     assert ModelLoader(tmp_path / "bundle").load().recommender.recommend([], 3)[0].id == "only"
+
+
+def model_info(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(msgspec.json.encode(ModelLoader(path).load().info))
+    return found
+
+
+def test_a_model_with_an_index_shows_its_nodes(deep: Path) -> None:
+    info = model_info(deep)
+    assert info["config"]["num_nodes"] == info["health"]["num_nodes"] == TINY["num_nodes"]
+
+
+@pytest.mark.parametrize("name", ["popularity", "youtube-dnn", "ffm-hnsw"])
+def test_a_model_without_an_index_shows_no_nodes(name: str, tmp_path: Path) -> None:
+    tiny = {} if name == "popularity" else {"epochs": 1}
+    model = make_estimator(name, tiny, threads=1).fit(grouped_data(TEXT_IDS), callbacks=[])
+    info = model_info(model.save(tmp_path / "bundle"))
+    assert (info["estimator"], info["health"]) == (name, None)
+    assert info["config"] == json.loads(json.dumps(model.get_params()))
+    assert "num_nodes" not in json.dumps(info)
+
+
+def test_the_model_is_described_once(popular: Path) -> None:
+    served = ModelLoader(popular).load()
+    assert served.info is served.info

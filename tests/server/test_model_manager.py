@@ -18,7 +18,7 @@ import pytest
 import pathdex
 from pathdex.data import Interactions, Ragged, Vocabulary
 from pathdex.recommenders.popularity import Popularity
-from pathdex.server.routes import RECOMMEND
+from pathdex.server.routes import recommend
 from pathdex.server.schemas import RecommendRequest
 from tests.recommender_contract import TEXT_IDS
 from tests.server.conftest import SLOW, Gate, Running, running
@@ -73,7 +73,7 @@ class Load:
     def _ask(self) -> None:
         with pathdex.Client(self._url) as client:
             while not self._done.is_set():
-                response = client._pool.call(RECOMMEND, RecommendRequest(history=[], n=1))
+                response = client._pool.call(recommend, RecommendRequest(history=[], n=1))
                 assert response.items is not None
                 self.answers.append((response.model, response.items[0].id))
 

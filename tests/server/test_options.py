@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ def test_options_round_trip_through_json(catalogue: Path | None) -> None:
     options = ServerOptions(
         model=Path("runs/first"), workers=3, catalogue=catalogue, token="t", limits=ServerLimits(max_n=7, timeout=0.5)
     )
-    assert ServerOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
+    assert ServerOptions.from_json(options.to_json()) == options
 
 
 def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from pathdex.errors import QueryError
-from pathdex.recommenders.registry import make_estimator
 from pathdex.server import service
 from pathdex.server.model_loader import ModelLoader, ServedModel
 from pathdex.server.schemas import QueryRequest
-from tests.recommender_contract import TEXT_IDS, grouped_data
-from tests.tiny import TINY
+from tests.recommender_contract import TEXT_IDS
 
 
 @pytest.fixture(scope="module")
 def served(deep: Path) -> ServedModel:
     return ModelLoader(deep).load()
-
-
-def model_info(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(msgspec.json.encode(service.model_info(ModelLoader(path).load())))
-    return found
-
-
-def test_a_model_with_an_index_shows_its_nodes(deep: Path) -> None:
-    info = model_info(deep)
-    assert info["config"]["num_nodes"] == info["health"]["num_nodes"] == TINY["num_nodes"]
-
-
-@pytest.mark.parametrize("name", ["popularity", "youtube-dnn", "ffm-hnsw"])
-def test_a_model_without_an_index_shows_no_nodes(name: str, tmp_path: Path) -> None:
-    tiny = {} if name == "popularity" else {"epochs": 1}
-    model = make_estimator(name, tiny, threads=1).fit(grouped_data(TEXT_IDS), callbacks=[])
-    info = model_info(model.save(tmp_path / "bundle"))
-    assert (info["estimator"], info["health"]) == (name, None)
-    assert info["config"] == json.loads(json.dumps(model.get_params()))
-    assert "num_nodes" not in json.dumps(info)
 
 
 def test_queries_with_different_options_are_grouped(served: ServedModel) -> None:

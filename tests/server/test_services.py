@@ -1,12 +1,10 @@
-"""What handlers share: the thread pool, the user store, the cached model description."""
+"""What handlers share: the thread pool, the user store."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +13,6 @@ from pathdex.errors import StorageError
 from pathdex.server.errors import RequestError
 from pathdex.server.limits import ServerLimits
 from pathdex.server.metrics import ServerMetrics
-from pathdex.server.model_loader import ModelLoader
 from pathdex.server.schemas import QueryRequest
 from pathdex.server.services import Services
 
@@ -91,15 +88,3 @@ def test_work_in_threads_has_a_time_limit() -> None:
 
     with pytest.raises(asyncio.TimeoutError):
         asyncio.run(run())
-
-
-def test_the_model_is_described_once(popular: Path) -> None:
-    served = ModelLoader(popular).load()
-
-    async def run() -> tuple[bytes, bytes]:
-        shared = services()
-        return await shared.model_info(served), await shared.model_info(served)
-
-    first, second = asyncio.run(run())
-    assert first is second
-    assert json.loads(first)["estimator"] == "popularity"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -17,9 +16,7 @@ import pytest
 import pathdex
 from pathdex.errors import BundleError, ServerError
 from pathdex.server.metrics import ServerMetrics
-from pathdex.server.middleware.access_log import AccessLog
-from pathdex.server.middleware.authentication import Authentication
-from pathdex.server.middleware.request_metrics import RequestMetrics
+from pathdex.server.middleware import AccessLog, Authentication, RequestMetrics
 from pathdex.server.options import ServerOptions
 from pathdex.server.serving import address_of, listen
 from pathdex.server.worker import Worker, add_middleware, resident_bytes
@@ -91,16 +88,14 @@ def starting_worker(model: Path, folder: Path) -> Iterator[tuple[subprocess.Pope
     """A worker process that has just received its options, and its address."""
     with listen("127.0.0.1", 0) as listening:
         worker = subprocess.Popen(
-            [sys.executable, "-m", "pathdex.server.worker"],
+            [sys.executable, "-m", "pathdex.server.worker", str(listening.fileno()), "0", str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=[listening.fileno()],
         )
         assert worker.stdin is not None
-        options = ServerOptions(model=model).to_dict()
-        given = {"options": options, "socket": listening.fileno(), "slot": 0, "metrics": str(folder)}
-        worker.stdin.write(json.dumps(given).encode() + b"\n")
+        worker.stdin.write(ServerOptions(model=model).to_json() + b"\n")
         worker.stdin.flush()
         yield worker, address_of(listening)
         # Closes the pipe, as the death of the parent would.

@@ -12,22 +12,13 @@ from pathdex.cli.command import RunPath, gathers, option
 from pathdex.cli.console import out
 from pathdex.server.limits import ServerLimits
 
-PANEL = "Limits"
+FLAGS = [
+    option(spec.name, type(spec.default), f"{spec.metadata['help']}; default {spec.default:,}", panel="Limits")
+    for spec in dataclasses.fields(ServerLimits)
+]
 
 
-def _flags() -> list[Any]:
-    return [
-        option(
-            spec.name,
-            int if spec.type == "int" else float,
-            f"{spec.metadata['help']}; default {spec.default:,}",
-            panel=PANEL,
-        )
-        for spec in dataclasses.fields(ServerLimits)
-    ]
-
-
-@gathers("limits", _flags())
+@gathers("limits", FLAGS)
 def serve(
     folder: RunPath,
     limits: dict[str, Any],

@@ -10,7 +10,7 @@ from pathdex.errors import PathdexError, Problem
 from pathdex.server.asgi import MODEL, OVERLOADED, ROUTE, Receive, Scope, Send, read_body, send_error, send_response
 from pathdex.server.errors import SERVER, DisconnectedError, RequestError, from_library, unavailable
 from pathdex.server.model_manager import ModelManager
-from pathdex.server.routes import match
+from pathdex.server.routes import ROUTES
 from pathdex.server.services import Services
 
 log = logging.getLogger("pathdex.server")
@@ -21,9 +21,7 @@ Hook = Callable[[], Awaitable[None]]
 class App:
     """Answers HTTP requests with the current model. `startup` and `shutdown` run as ASGI lifespan events."""
 
-    def __init__(
-        self, services: Services, models: ModelManager, *, startup: Hook | None = None, shutdown: Hook | None = None
-    ) -> None:
+    def __init__(self, services: Services, models: ModelManager, *, startup: Hook, shutdown: Hook) -> None:
         self.services, self.models = services, models
         self._startup, self._shutdown = startup, shutdown
 
@@ -37,12 +35,12 @@ class App:
         services = self.services
         limits = services.limits
         try:
-            route, parameter = match(scope["path"], scope["raw_path"], scope["method"])
+            route, parameter = ROUTES.match(scope["path"], scope["raw_path"], scope["method"])
             scope[ROUTE] = route.path
-            if route.queued and scope.get(OVERLOADED):
+            if not route.operational and scope.get(OVERLOADED):
                 raise unavailable(f"the server is busy with {limits.queue} requests", "try again later", 429)
             body = b"" if route.request is None else await read_body(scope, receive, limits.max_bytes)
-            if served is None and route.needs_model:
+            if served is None and not route.operational:
                 raise unavailable("the model is still loading", "wait until /health/ready returns 200")
             request = parameter if route.request is None else route.parse(body, limits)
             response = await route.handler(services, served, request)
@@ -65,6 +63,5 @@ class App:
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         for phase, hook in (("startup", self._startup), ("shutdown", self._shutdown)):
             await receive()
-            if hook is not None:
-                await hook()
+            await hook()
             await send({"type": f"lifespan.{phase}.complete"})

@@ -37,31 +37,28 @@ class Response:
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     """The whole body; status 413 for a body of more than `limit` bytes, 415 for a compressed one."""
+    length, more = 0, True
     for name, value in scope["headers"]:
-        if name == b"content-length" and int(value) > limit:
-            await _discard(receive, limit * _DISCARD_FACTOR if int(value) <= limit * _DISCARD_FACTOR else 0)
-            raise _too_large(limit)
+        if name == b"content-length" and int(value) > limit * _DISCARD_FACTOR:
+            length, more = int(value), False
         if name == b"content-encoding" and value.lower() != b"identity":
             shown = value.decode("latin-1")
             raise RequestError(
                 415, Problem("compressed bodies are not supported", "content-encoding", shown, "send plain JSON")
             )
-    message = await _receive(receive)
-    body: bytes = message.get("body", b"")
-    if not message.get("more_body", False):
-        if len(body) > limit:
-            raise _too_large(limit)
-        return body
-    parts = bytearray(body)
-    while message.get("more_body", False):
-        if len(parts) > limit:
-            await _discard(receive, limit * _DISCARD_FACTOR)
-            raise _too_large(limit)
-        message = await _receive(receive)
-        parts += message.get("body", b"")
-    if len(parts) > limit:
-        raise _too_large(limit)
-    return bytes(parts)
+    body = bytearray()
+    while more and length <= limit * _DISCARD_FACTOR:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise DisconnectedError
+        part, more = message.get("body", b""), message.get("more_body", False)
+        length += len(part)
+        if length <= limit:
+            body += part
+    if length > limit:
+        rule, remedy = f"the body must be at most {limit} bytes", "send less, or raise max_bytes on the server"
+        raise RequestError(413, Problem(rule, remedy=remedy))
+    return bytes(body)
 
 
 async def send_response(send: Send, response: Response, content_type: str, version: str | None) -> None:
@@ -81,29 +78,3 @@ async def send_error(send: Send, error: RequestError, version: str | None) -> No
     """Send an error. A status of 413 closes the connection, since the client may still be sending the body."""
     headers = (*error.headers, (b"connection", b"close")) if error.status == 413 else error.headers
     await send_response(send, Response(error.body(version), error.status, headers), JSON, version)
-
-
-def header(scope: Scope, wanted: bytes) -> bytes | None:
-    """The first value of a header, by its lower-case name."""
-    return next((value for name, value in scope["headers"] if name == wanted), None)
-
-
-async def _receive(receive: Receive) -> dict[str, Any]:
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise DisconnectedError
-    return message
-
-
-async def _discard(receive: Receive, limit: int) -> None:
-    read, more = 0, True
-    while more and read < limit:
-        message = await _receive(receive)
-        read += len(message.get("body", b""))
-        more = message.get("more_body", False)
-
-
-def _too_large(limit: int) -> RequestError:
-    return RequestError(
-        413, Problem(f"the body must be at most {limit} bytes", remedy="send less, or raise max_bytes on the server")
-    )

@@ -70,7 +70,7 @@ class Client:
 
     def model(self) -> ModelInfo:
         """The served model: version (`model`), estimator, number of items, hyper-parameters, index health."""
-        return self._pool.call(routes.MODEL, None)
+        return self._pool.call(routes.model, None)
 
     @property
     def version(self) -> str:
@@ -139,7 +139,7 @@ class Client:
         unknown = 0
         for part in _parts(queries, n):
             request = RecommendRequest(queries=[_request(query, n, options) for query in part])
-            for result in self._pool.call(routes.RECOMMEND, request).results or []:
+            for result in self._pool.call(routes.recommend, request).results or []:
                 found.append(_scored(result.items))
                 unknown += result.unknown
         if unknown:
@@ -160,7 +160,7 @@ class Client:
         """`recommend` for a user's history in the server's user store."""
         query = _request(Query((), exclude_seen, deny, allow, where), n, options)
         query.history, query.user = None, user
-        [result] = self._pool.call(routes.RECOMMEND, RecommendRequest(queries=[query])).results or []
+        [result] = self._pool.call(routes.recommend, RecommendRequest(queries=[query])).results or []
         return _scored(result.items)
 
     def add_events(self, user: Id, items: Iterable[Id]) -> int:
@@ -169,39 +169,39 @@ class Client:
         If the connection breaks, `ServerError` is raised and the events may or may not be stored. They are never sent
         twice.
         """
-        return self._pool.call(routes.EVENTS, EventsRequest(user=user, items=list(items))).stored
+        return self._pool.call(routes.events, EventsRequest(user=user, items=list(items))).stored
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
         """The items most similar to an item."""
-        return _scored(self._pool.call(routes.SIMILAR, SimilarRequest(item, n)).items)
+        return _scored(self._pool.call(routes.similar, SimilarRequest(item, n)).items)
 
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
         """Which of an item's paths a beam finds for a history, how likely each is, and how the item scores."""
         request = ExplainRequest(item, _ids(history), beam=beam)
-        return self._pool.call(routes.EXPLAIN, request).explanation
+        return self._pool.call(routes.explain, request).explanation
 
     def why_not(
         self, history: History, item: Id, *, n: int = 10, beam: int | None = None, exclude_seen: bool = True
     ) -> WhyNot:
         """What keeps an item out of `recommend(history, n)`."""
         request = WhyNotRequest(item, _ids(history), beam=beam, n=n, exclude_seen=exclude_seen)
-        return self._pool.call(routes.WHY_NOT, request).why_not
+        return self._pool.call(routes.why_not, request).why_not
 
     def item_paths(self, item: Id) -> list[tuple[int, ...]]:
         """The paths of an item, each as its nodes."""
-        paths = self._pool.call(routes.ITEM, str(item)).paths
+        paths = self._pool.call(routes.item, str(item)).paths
         if paths is None:
             raise _no_paths(self.name)
         return [tuple(path) for path in paths]
 
     def path_items(self, path: Sequence[int]) -> list[Id]:
         """The items on a path, given as its nodes."""
-        return self._pool.call(routes.PATH, "-".join(str(node) for node in path)).items
+        return self._pool.call(routes.path, "-".join(str(node) for node in path)).items
 
     def has_item(self, item: Id) -> bool:
         """Whether the catalogue contains an item."""
         try:
-            self._pool.call(routes.ITEM, str(item))
+            self._pool.call(routes.item, str(item))
         except QueryError:
             return False
         return True

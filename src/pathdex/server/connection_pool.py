@@ -64,18 +64,16 @@ class ConnectionPool:
             attempts -= 1
             try:
                 return self._pool.urlopen(route.method, self._prefix + path, body, headers, redirect=False)
-            except urllib3.exceptions.NewConnectionError as error:
+            except urllib3.exceptions.NewConnectionError as error:  # Counts as a timeout too.
                 raise self._unreachable(error) from error
             except urllib3.exceptions.TimeoutError as error:
                 rule = f"{self.url} did not respond within {self._timeout:g} s; pass a longer timeout"
                 raise ServerError(rule) from error
             except urllib3.exceptions.ClosedPoolError as error:
                 raise ServerError("the client is closed; create another one") from error
-            except urllib3.exceptions.ProtocolError as error:
-                if not attempts:
-                    raise self._unreachable(error) from error
             except urllib3.exceptions.HTTPError as error:
-                raise self._unreachable(error) from error
+                if not (attempts and isinstance(error, urllib3.exceptions.ProtocolError)):
+                    raise self._unreachable(error) from error
 
     def _unreachable(self, error: Exception) -> ServerError:
         cause: Any = error.__cause__ or error.args[-1]

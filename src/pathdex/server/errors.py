@@ -25,12 +25,7 @@ class RequestError(Exception):
     """A request that cannot be answered."""
 
     def __init__(
-        self,
-        status: int,
-        problem: Problem,
-        *,
-        type: str = QUERY,
-        headers: tuple[tuple[bytes, bytes], ...] = (),
+        self, status: int, problem: Problem, *, type: str = QUERY, headers: tuple[tuple[bytes, bytes], ...] = ()
     ) -> None:
         super().__init__(str(problem))
         self.status, self.problem, self.type, self.headers = status, problem, type, headers
@@ -38,14 +33,8 @@ class RequestError(Exception):
     def body(self, version: str | None = None) -> bytes:
         """The JSON body of the error response."""
         problem = self.problem
-        detail = ErrorDetail(
-            type=self.type,
-            message=str(problem),
-            field=problem.argument,
-            value=json_value(problem.value),
-            rule=problem.rule,
-            remedy=problem.remedy,
-        )
+        shown = json_value(problem.value)
+        detail = ErrorDetail(self.type, str(problem), problem.argument, shown, problem.rule, problem.remedy)
         return msgspec.json.encode(ErrorResponse(error=detail, model=version))
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import mmap
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from pathdex.server.routes import ROUTES
@@ -36,6 +38,16 @@ GAUGES = {
     "pathdex_http_requests_in_flight": "Requests being processed.",
     "pathdex_workers_ready": "Worker processes that are ready.",
     "pathdex_workers_resident_memory_bytes": "Resident memory of the workers; shared pages count in each.",
+}
+HELP = {
+    **COUNTERS,
+    **GAUGES,
+    REQUESTS: "HTTP requests by route and status.",
+    DURATION: "Time from the end of the request headers to the end of the response.",
+    "pathdex_model_info": "Version of the model loaded last.",
+    "pathdex_model_workers": "Workers by the model version they serve.",
+    "pathdex_model_items": "Catalogue items of the model loaded last.",
+    "pathdex_model_loaded_timestamp_seconds": "Unix time at which the last model was loaded.",
 }
 _VERSION, _ITEMS, _LOADED = "version", "items", "loaded"
 
@@ -92,13 +104,8 @@ class ServerMetrics:
         """All metrics of all workers, in text format 0.0.4."""
         rows = list(self._rows())
         total = [sum(values) for values in zip(*rows, strict=True)]
-        lines: list[str] = []
-        for names, kind in ((COUNTERS, "counter"), (GAUGES, "gauge")):
-            for name, help in names.items():
-                lines += [*_head(name, help, kind), f"{name} {total[LAYOUT[name,]]}"]
-        lines += _requests(total)
-        lines += _models(rows)
-        return ("\n".join(lines) + "\n").encode()
+        lines = [line for name in (*COUNTERS, *GAUGES) for line in _family(name, [f" {total[LAYOUT[name,]]}"])]
+        return "\n".join([*lines, *_requests(total), *_models(rows), ""]).encode()
 
     def _rows(self) -> Iterator[Sequence[int]]:
         if self._folder is None:
@@ -110,51 +117,36 @@ class ServerMetrics:
                 yield memoryview(content).cast("q").tolist()
 
 
-def _head(name: str, help: str, kind: str) -> list[str]:
-    return [f"# HELP {name} {help}", f"# TYPE {name} {kind}"]
+def _family(name: str, samples: Sequence[str]) -> list[str]:
+    """The lines of one metric; a sample is its labels and its value."""
+    kind = "counter" if name.endswith("_total") else "histogram" if name == DURATION else "gauge"
+    return [f"# HELP {name} {HELP[name]}", f"# TYPE {name} {kind}", *(name + sample for sample in samples)]
 
 
 def _requests(total: Sequence[int]) -> list[str]:
-    lines = _head(REQUESTS, "HTTP requests by route and status.", "counter")
-    for route in LABELS:
-        for status in STATUSES:
-            if number := total[LAYOUT["requests", route, status]]:
-                lines.append(f'{REQUESTS}{{route="{route}",status="{status}"}} {number}')
-    lines += _head(DURATION, "Time from the end of the request headers to the end of the response.", "histogram")
+    numbers = {(route, status): total[LAYOUT["requests", route, status]] for route in LABELS for status in STATUSES}
+    samples = [
+        f'{{route="{route}",status="{status}"}} {number}' for (route, status), number in numbers.items() if number
+    ]
+    durations = []
     for route in LABELS:
         counts = [total[LAYOUT["bucket", route, place]] for place in range(len(BUCKETS) + 1)]
-        if not sum(counts):
-            continue
-        running = 0
-        for bound, count in zip((*BUCKETS, "+Inf"), counts, strict=True):
-            running += count
-            lines.append(f'{DURATION}_bucket{{route="{route}",le="{bound}"}} {running}')
-        lines.append(f'{DURATION}_sum{{route="{route}"}} {total[LAYOUT["seconds", route]] / 1e9:.9f}')
-        lines.append(f'{DURATION}_count{{route="{route}"}} {running}')
-    return lines
+        if any(counts):
+            for bound, running in zip((*BUCKETS, "+Inf"), accumulate(counts), strict=True):
+                durations.append(f'_bucket{{route="{route}",le="{bound}"}} {running}')
+            durations.append(f'_sum{{route="{route}"}} {total[LAYOUT["seconds", route]] / 1e9:.9f}')
+            durations.append(f'_count{{route="{route}"}} {sum(counts)}')
+    return _family(REQUESTS, samples) + _family(DURATION, durations)
 
 
 def _models(rows: Sequence[Sequence[int]]) -> list[str]:
     """Which models the workers serve; rows without a model are left out."""
-    served = sorted((row for row in rows if row[LAYOUT[_LOADED,]]), key=lambda row: row[LAYOUT[_LOADED,]])
-    versions = [f"{row[LAYOUT[_VERSION,]]:012x}" for row in served]
-    latest = served[-1:]
-    samples = {
-        ("pathdex_model_info", "Version of the model loaded last."): [
-            f'{{version="{version}"}} 1' for version in versions[-1:]
-        ],
-        ("pathdex_model_workers", "Workers by the model version they serve."): [
-            f'{{version="{version}"}} {versions.count(version)}' for version in sorted(set(versions))
-        ],
-        ("pathdex_model_items", "Catalogue items of the model loaded last."): [
-            f" {row[LAYOUT[_ITEMS,]]}" for row in latest
-        ],
-        ("pathdex_model_loaded_timestamp_seconds", "Unix time at which the last model was loaded."): [
-            f" {row[LAYOUT[_LOADED,]]}" for row in latest
-        ],
-    }
+    facts = [[row[LAYOUT[name,]] for name in (_LOADED, _VERSION, _ITEMS)] for row in rows]
+    served = sorted((loaded, f"{version:012x}", items) for loaded, version, items in facts if loaded)
+    last, workers = served[-1:], sorted(Counter(version for _, version, _ in served).items())
     return [
-        line
-        for (name, help), values in samples.items()
-        for line in (*_head(name, help, "gauge"), *(name + value for value in values))
+        *_family("pathdex_model_info", [f'{{version="{version}"}} 1' for _, version, _ in last]),
+        *_family("pathdex_model_workers", [f'{{version="{version}"}} {number}' for version, number in workers]),
+        *_family("pathdex_model_items", [f" {items}" for _, _, items in last]),
+        *_family("pathdex_model_loaded_timestamp_seconds", [f" {loaded}" for loaded, _, _ in last]),
     ]

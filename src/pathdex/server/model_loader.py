@@ -6,16 +6,21 @@ import math
 import os
 import time
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
 from pathdex.data.vocabulary import Id
-from pathdex.errors import BundleError, ConfigError, PathdexError, Problem
+from pathdex.errors import BundleError, ConfigError, PathdexError, Problem, RunError
 from pathdex.recommenders.base import Query, Recommender
+from pathdex.recommenders.capabilities import HasIndex
 from pathdex.recommenders.registry import load
 from pathdex.server.options import ServerOptions
+from pathdex.server.schemas import ModelInfo
 from pathdex.storage.array_folder import MANIFEST, read_manifest
 from pathdex.storage.bundle import BUNDLE_FORMAT, bundle_version, read_bundle
+from pathdex.storage.run_folder import find_bundle
 
 FAST_SECONDS = 0.002
 """A faster query runs in the event loop: passing it to a thread would cost more than the wait it causes others."""
@@ -44,6 +49,22 @@ class ServedModel:
     def is_fast(self) -> bool:
         return self.query_seconds < FAST_SECONDS
 
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What /v1/model returns; the statistics of a large index take a while."""
+        model = self.recommender
+        return ModelInfo(
+            model=self.version,
+            estimator=model.name,
+            items=len(model.items),
+            ids=model.items.kind,
+            history_length=model.history_length,
+            loaded=datetime.fromtimestamp(self.loaded, timezone.utc).isoformat(timespec="seconds"),
+            attributes=list(self.columns),
+            config=model.get_params(),
+            health=model.health() if isinstance(model, HasIndex) else None,
+        )
+
 
 @dataclass(frozen=True)
 class ModelLoader:
@@ -59,29 +80,23 @@ class ModelLoader:
 
     def check(self) -> None:
         """Raise for errors that can be found without loading the model."""
-        folder = self.folder()
-        if not (folder / MANIFEST).exists() and (self.model / "run.json").exists():
-            load(self.model)
-        read_manifest(folder, BUNDLE_FORMAT)
+        read_manifest(self.folder(), BUNDLE_FORMAT)
         if self.catalogue is not None and not self.catalogue.exists():
             raise ConfigError([Problem("does not exist", "catalogue", str(self.catalogue), "check the path")])
 
     def folder(self) -> Path:
         """The bundle that the path points to now, through links and run folders."""
-        folder = self.model.resolve()
-        if not (folder / MANIFEST).exists() and (folder / "bundle").is_dir():
-            return (folder / "bundle").resolve()
-        return folder
+        return find_bundle(self.model).resolve()
 
     def signature(self) -> Signature | None:
         """A value that changes when any file of the model changes; None while there is no model."""
-        folder = self.folder()
         try:
+            folder = self.folder()
             files = [folder / MANIFEST, *sorted(Path(entry.path) for entry in os.scandir(folder))]
             if self.catalogue is not None:
                 files.append(self.catalogue)
             stats = [(str(file), file.stat()) for file in files]
-        except OSError:
+        except (OSError, RunError):
             return None
         return tuple((name, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
 
@@ -90,17 +105,9 @@ class ModelLoader:
         signature = self.signature()
         return (
             signature is not None
-            and self.version() == served.version
+            and bundle_version(self.folder()) == served.version
             and (self.catalogue is None or signature[-1] == served.signature[-1])
         )
-
-    def version(self) -> str:
-        """The version of the bundle, without loading it."""
-        folder = self.folder()
-        try:
-            return bundle_version(folder)
-        except OSError as error:
-            raise BundleError(f"{folder} has no readable {MANIFEST}; pass a run or a bundle") from error
 
     def load(self) -> ServedModel:
         """Load, verify, warm up and test the model.
@@ -121,8 +128,7 @@ class ModelLoader:
 
     def _load(self, signature: Signature) -> ServedModel:
         folder = self.folder()
-        # `load` of the run folder raises the error for an unfinished run.
-        recommender = load(self.model if not (folder / MANIFEST).exists() else folder)
+        recommender = load(folder)
         read_bundle(folder, verify=True)
         columns: tuple[str, ...] = ()
         if self.catalogue is not None:

@@ -5,16 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TypeVar
 
 from pathdex.errors import PathdexError
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.model_loader import ModelLoader, ServedModel, Signature
-
-T = TypeVar("T")
 
 log = logging.getLogger("pathdex.server")
 
@@ -29,12 +23,11 @@ class ModelManager:
         self.loader, self.watch, self._metrics = loader, watch, metrics
         self.current: ServedModel | None = None
         self._seen: Signature | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._watcher: asyncio.Task[None] | None = None
 
     async def start(self) -> ServedModel:
         """Load the first model and start watching; raises the error of a model that cannot be loaded."""
-        served = await self._in_thread(self.loader.load)
+        served = await asyncio.to_thread(self.loader.load)
         self._swap(served)
         if self.watch > 0:
             self._watcher = asyncio.create_task(self._watch())
@@ -45,26 +38,24 @@ class ModelManager:
             self._watcher.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watcher
-        self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def check_for_update(self) -> bool:
         """Load a new version if there is one and it is valid; returns whether the model was replaced."""
-        signature = await self._in_thread(self.loader.signature)
+        signature = await asyncio.to_thread(self.loader.signature)
         # While a folder is being replaced there may be none for a moment.
         if signature is None or signature == self._seen:
             return False
         self._seen, old = signature, self.current
         try:
-            if old is not None and await self._in_thread(partial(self.loader.is_current, old)):
+            if old is not None and await asyncio.to_thread(self.loader.is_current, old):
                 return False
-            served = await self._in_thread(self.loader.load)
-        except (PathdexError, OSError) as error:
-            self._reject(error)
-            return False
+            served = await asyncio.to_thread(self.loader.load)
         except Exception as error:
             # Whatever a broken model raises, the current one keeps serving.
-            log.exception("loading %s failed", self.loader.model)
-            self._reject(error)
+            self._metrics.add("pathdex_model_reload_failures_total")
+            expected = isinstance(error, PathdexError | OSError)
+            message = "rejected the new model in %s: %s; still serving model %s"
+            log.warning(message, self.loader.model, error, old and old.version, exc_info=not expected)
             return False
         self._swap(served)
         self._metrics.add("pathdex_model_reloads_total")
@@ -75,11 +66,6 @@ class ModelManager:
         self.current, self._seen = served, served.signature
         self._metrics.set_model(served.version, len(served.recommender.items), served.loaded)
 
-    def _reject(self, error: Exception) -> None:
-        self._metrics.add("pathdex_model_reload_failures_total")
-        version = self.current.version if self.current else "none"
-        log.warning("rejected the new model in %s: %s; still serving model %s", self.loader.model, error, version)
-
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self.watch)
@@ -87,6 +73,3 @@ class ModelManager:
                 await self.check_for_update()
             except Exception:
                 log.exception("checking %s for a new model failed", self.loader.model)
-
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +9,7 @@ import msgspec
 import pathdex
 from pathdex.server.asgi import JSON, MODEL_HEADER
 from pathdex.server.limits import ServerLimits
-from pathdex.server.route import Route
+from pathdex.server.route import Route, RouteTable
 from pathdex.server.schemas import (
     ErrorResponse,
     EventsRequest,
@@ -21,6 +20,7 @@ from pathdex.server.schemas import (
     UserEvents,
     WhyNotRequest,
 )
+from pathdex.server.validation import LIMITS
 
 ERRORS = {
     400: "The body is not JSON.",
@@ -36,15 +36,15 @@ ERRORS = {
 }
 
 
-def describe(routes: Sequence[Route[Any, Any]], limits: ServerLimits, *, token: bool = False) -> dict[str, Any]:
+def describe(routes: RouteTable, limits: ServerLimits, *, token: bool = False) -> dict[str, Any]:
     """The document of a server with these routes and limits; `token` says whether it requires one."""
-    types = [one for route in routes for one in (route.request, route.response) if one is not None]
+    requests: list[type] = [route.request for route in routes if route.request is not None]
+    responses = [route.response for route in routes if route.response is not bytes]
     _, components = msgspec.json.schema_components(
-        list(dict.fromkeys([*types, QueryRequest, ErrorResponse])), ref_template="#/components/schemas/{name}"
+        {*requests, *responses, ErrorResponse}, ref_template="#/components/schemas/{name}"
     )
-    requests = [route.request.__name__ for route in routes if route.request is not None]
-    for name in {*requests, QueryRequest.__name__, UserEvents.__name__}:
-        _add_limits(components[name], limits)
+    for struct in (*requests, QueryRequest, UserEvents):
+        _add_limits(components[struct.__name__], limits)
     _add_rules(components)
     document: dict[str, Any] = {
         "openapi": "3.1.0",
@@ -65,7 +65,7 @@ def describe(routes: Sequence[Route[Any, Any]], limits: ServerLimits, *, token: 
 
 
 def _operation(route: Route[Any, Any], *, token: bool) -> dict[str, Any]:
-    operation: dict[str, Any] = {"operationId": route.name, "summary": route.summary}
+    operation: dict[str, Any] = {"operationId": route.name, "summary": route.handler.__doc__}
     errors = {408}
     if route.parameter is not None:
         schema: dict[str, Any] = {"type": "string", "minLength": 1}
@@ -77,9 +77,9 @@ def _operation(route: Route[Any, Any], *, token: bool) -> dict[str, Any]:
         content = {"schema": _ref(route.request), "example": dict(route.example)}
         operation["requestBody"] = {"required": True, "content": {JSON: content}}
         errors |= {400, 413, 415, 422, 504}
-    if route.queued:
+    if not route.operational:
         errors |= {429, 503}
-    if token and route.needs_token:
+    if token and not route.public:
         errors.add(401)
         operation["security"] = [{"token": []}]
     responses = {
@@ -92,7 +92,7 @@ def _operation(route: Route[Any, Any], *, token: bool) -> dict[str, Any]:
 
 
 def _content(route: Route[Any, Any]) -> dict[str, Any]:
-    if route.response is not None:
+    if route.response is not bytes:
         return {route.content_type: {"schema": _ref(route.response)}}
     media_type = route.content_type.partition(";")[0]
     return {media_type: {"schema": {"type": "object" if media_type == JSON else "string"}}}
@@ -104,26 +104,14 @@ def _ref(struct: type) -> dict[str, Any]:
 
 def _add_limits(component: dict[str, Any], limits: ServerLimits) -> None:
     """Add the limits of numbers, lists and ids to a request."""
-    numbers = {"n": limits.max_n, "beam": limits.max_beam, "candidates": limits.max_candidates}
-    lists = {
-        "history": limits.max_history,
-        "items": limits.max_history,
-        "allow": limits.max_filter,
-        "deny": limits.max_filter,
-        "queries": limits.max_batch,
-        "events": limits.max_batch,
-    }
     for name, schema in component["properties"].items():
         for part in _parts(schema):
-            if part.get("type") == "integer" and name in numbers:
-                part["maximum"] = numbers[name]
-            if part.get("type") == "array" and name in lists:
-                part["maxItems"] = lists[name]
-        for part in (each for one in _parts(schema) for each in (one, *_parts(one.get("items", {})))):
-            if part.get("type") == "string":
-                part["maxLength"] = limits.max_id_length
-            if part.get("type") == "integer" and name not in numbers:
-                part.update(minimum=-(2**63), maximum=2**63 - 1)
+            keyword = {"integer": "maximum", "array": "maxItems"}.get(part.get("type", ""))
+            if keyword is not None and name in LIMITS:
+                part[keyword] = getattr(limits, LIMITS[name])
+            for one in (part, *_parts(part.get("items", {}))):
+                if one.get("type") == "string":
+                    one["maxLength"] = limits.max_id_length
 
 
 def _add_rules(components: dict[str, Any]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from pathdex.errors import ConfigError, Problem
 from pathdex.server.limits import ServerLimits
@@ -54,16 +54,13 @@ class ServerOptions:
         if problems:
             raise ConfigError(problems)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The options as JSON, for a worker process. Contains the token: never put it on a command line."""
-        catalogue = None if self.catalogue is None else str(self.catalogue)
-        return {**dataclasses.asdict(self), "model": str(self.model), "catalogue": catalogue}
+    def to_json(self) -> bytes:
+        """The options for a worker process. They contain the token: never put them on a command line."""
+        return msgspec.json.encode(self, enc_hook=str)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> ServerOptions:
-        """The options that `to_dict` wrote."""
-        paths = {name: None if values[name] is None else Path(values[name]) for name in ("model", "catalogue")}
-        return cls(**{**values, **paths, "limits": ServerLimits(**values["limits"])})
+    def from_json(cls, text: bytes) -> ServerOptions:
+        return msgspec.json.decode(text, type=cls, dec_hook=lambda kind, value: kind(value))
 
 
 def read_token(file: Path | None) -> str | None:

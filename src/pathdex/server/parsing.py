@@ -86,8 +86,10 @@ def _find_in_field(value: Any, name: str, kind: Any, place: str) -> Problem:
                 inner = _find_problem(one, element, f"{place}[{number}].")
                 if inner is not None:
                     return inner
-            rule, remedy = RULES[name]
-            return Problem(rule, f"{place}[{number}]", one, remedy)
+            value, kind, place = one, element, f"{place}[{number}]"
+            break
+    if type(value) is int and _fits(str(value), kind):
+        return Problem("must fit in 64 bits", place, value, "send it as a string")
     rule, remedy = RULES[name]
     return Problem(rule, place, value, remedy)
 

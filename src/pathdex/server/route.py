@@ -1,43 +1,43 @@
-"""The declaration of one route, from which decoding, validation, OpenAPI and the client follow."""
+"""The declaration of a route, from which decoding, validation, OpenAPI and the client follow; the table of routes."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 from urllib.parse import quote, unquote
 
 import msgspec
 
+from pathdex.errors import Problem
 from pathdex.server.asgi import JSON, Response
+from pathdex.server.errors import SERVER, RequestError
 from pathdex.server.limits import ServerLimits
 from pathdex.server.parsing import decode
 from pathdex.server.services import Services
+from pathdex.server.validation import check
 
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
+Handler: TypeAlias = Callable[[Services, Any, RequestT], Awaitable[Response]]
+"""Gets the shared services, the model (None if an operational route is called before it is loaded) and the request: the
+decoded body, the path parameter as text, or None."""
 
 
 @dataclass(frozen=True)
 class Route(Generic[RequestT, ResponseT]):
-    """A path, the handler that answers it, and the types that go in and out.
-
-    The handler gets the shared services, the model (None if `needs_model` is False and none is loaded) and the request:
-    the decoded body, the path parameter as text, or None.
-    """
+    """A path, the handler that answers it, and the types that go in and out."""
 
     method: str
     path: str
     """May end in one parameter, as in `/v1/items/{id}`."""
-    handler: Callable[[Services, Any, RequestT], Awaitable[Response]]
-    summary: str
+    handler: Handler[RequestT]
+    """Its name is the operation id in the OpenAPI document, its docstring the summary."""
+    response: type[ResponseT]
+    """The struct of the response, or bytes."""
     request: type[RequestT] | None = None
     """The struct of the body."""
-    response: type[ResponseT] | None = None
-    """The struct of the response."""
-    check: Callable[[RequestT, ServerLimits], None] | None = None
-    """Raises a `RequestError` for a body that breaks a rule."""
     example: Mapping[str, Any] = field(default_factory=dict)
     """A body, for the OpenAPI document."""
     pattern: str | None = None
@@ -45,16 +45,15 @@ class Route(Generic[RequestT, ResponseT]):
     content_type: str = JSON
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "Success."})
     """The statuses that come with `response`."""
-    needs_token: bool = True
-    needs_model: bool = True
-    queued: bool = True
-    """Whether the limit `queue` applies. Health checks and metrics must work under overload."""
+    public: bool = False
+    """Whether it needs no token."""
+    operational: bool = False
+    """Whether it works under overload and without a model, as health checks and metrics must."""
     safe_to_repeat: bool = True
     """Whether a client may send the request again if the connection breaks."""
 
     @cached_property
     def name(self) -> str:
-        """The handler's name; the operation id in the OpenAPI document."""
         name: str = self.handler.__name__
         return name
 
@@ -72,21 +71,15 @@ class Route(Generic[RequestT, ResponseT]):
     def _decoder(self) -> msgspec.json.Decoder[Any]:
         return msgspec.json.Decoder(self.request)
 
-    @cached_property
-    def _response_decoder(self) -> msgspec.json.Decoder[Any]:
-        return msgspec.json.Decoder(self.response)
-
     def parse(self, body: bytes, limits: ServerLimits) -> RequestT:
         """Decode and check a body."""
         request: RequestT = decode(self._decoder, body)
-        if self.check is not None:
-            self.check(request, limits)
+        check(request, limits)
         return request
 
     def parse_response(self, body: bytes) -> ResponseT:
         """Decode the body of a successful response; `ValueError` if it does not fit."""
-        response: ResponseT = self._response_decoder.decode(body)
-        return response
+        return msgspec.json.decode(body, type=self.response)
 
     def match_parameter(self, raw_path: bytes) -> str | None:
         """The decoded parameter; None if the path does not match. The raw path lets an id contain an encoded slash."""
@@ -97,3 +90,35 @@ class Route(Generic[RequestT, ResponseT]):
     def url(self, parameter: str | None = None) -> str:
         """The path with its parameter filled in."""
         return self.path if parameter is None else self.prefix + quote(parameter, safe="")
+
+
+class RouteTable(list[Route[Any, Any]]):
+    """All routes. Its methods decorate handlers, which become routes."""
+
+    def post(
+        self, path: str, request: type[RequestT], response: type[ResponseT], example: Mapping[str, Any], **options: Any
+    ) -> Callable[[Handler[RequestT]], Route[RequestT, ResponseT]]:
+        return lambda handler: self._add(Route("POST", path, handler, response, request, example, **options))
+
+    def get(
+        self, path: str, response: type[ResponseT], **options: Any
+    ) -> Callable[[Handler[RequestT]], Route[RequestT, ResponseT]]:
+        return lambda handler: self._add(Route("GET", path, handler, response, **options))
+
+    def _add(self, route: Route[RequestT, ResponseT]) -> Route[RequestT, ResponseT]:
+        self.append(route)
+        return route
+
+    def match(self, path: str, raw_path: bytes, method: str) -> tuple[Route[Any, Any], str | None]:
+        """The route of a request and its path parameter; status 404 or 405 if there is none. HEAD matches GET."""
+        for route in self:
+            parameter = None if route.parameter is None else route.match_parameter(raw_path)
+            if route.path == path or parameter is not None:
+                break
+        else:
+            raise RequestError(404, Problem(f"no route for {path[:200]}", remedy="see /docs"), type=SERVER)
+        if method == route.method or (method == "HEAD" and route.method == "GET"):
+            return route, parameter
+        allowed = "GET, HEAD" if route.method == "GET" else route.method
+        problem = Problem(f"{method} is not allowed on {route.path}", remedy=f"use {allowed}")
+        raise RequestError(405, problem, type=SERVER, headers=((b"allow", allowed.encode()),))

@@ -1,14 +1,20 @@
-"""Every route of the server, each declared once."""
+"""Every route of the server, each declared once: the handler takes a decoded request and returns a response.
+
+A query that takes a fraction of a millisecond runs in the event loop: passing it to a thread costs about as much, and
+the thread then competes with the loop for the interpreter. Everything that may take longer (batches, filters by list or
+attribute, explanations, any query of a slow model) runs in a small thread pool with a time limit.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.resources import files
 
-from pathdex.errors import Problem
-from pathdex.server import handlers, validation
-from pathdex.server.asgi import HTML, TEXT
-from pathdex.server.errors import SERVER, RequestError
-from pathdex.server.route import Route
+import msgspec
+
+from pathdex.server import service
+from pathdex.server.asgi import HTML, TEXT, Response
+from pathdex.server.model_loader import ServedModel
+from pathdex.server.route import RouteTable
 from pathdex.server.schemas import (
     EventsRequest,
     EventsResponse,
@@ -25,152 +31,112 @@ from pathdex.server.schemas import (
     WhyNotRequest,
     WhyNotResponse,
 )
+from pathdex.server.services import Services
 
-RECOMMEND = Route(
-    "POST",
-    "/v1/recommend",
-    handlers.recommend,
-    "Recommend items for one history or for many.",
-    RecommendRequest,
-    RecommendResponse,
-    validation.check_recommend,
-    {"history": [260, 1196], "n": 10, "deny": [1210]},
-)
-SIMILAR = Route(
-    "POST",
-    "/v1/similar",
-    handlers.similar,
-    "Find the items most similar to an item.",
-    SimilarRequest,
-    SimilarResponse,
-    validation.check_similar,
-    {"item": 260, "n": 10},
-)
-EXPLAIN = Route(
-    "POST",
-    "/v1/explain",
-    handlers.explain,
-    "Show the paths that lead from a history to an item.",
-    ExplainRequest,
-    ExplainResponse,
-    validation.check_explain,
-    {"history": [260, 1196], "item": 1210},
-)
-WHY_NOT = Route(
-    "POST",
-    "/v1/why-not",
-    handlers.why_not,
-    "Show what keeps an item out of the recommendations.",
-    WhyNotRequest,
-    WhyNotResponse,
-    validation.check_why_not,
-    {"history": [260, 1196], "item": 1210, "n": 10},
-)
-EVENTS = Route(
-    "POST",
-    "/v1/events",
-    handlers.events,
-    "Append to the histories of users.",
-    EventsRequest,
-    EventsResponse,
-    validation.check_events,
-    {"user": "ada", "items": [260, 1196]},
-    safe_to_repeat=False,
-)
-ITEM: Route[str, ItemInfo] = Route(
-    "GET", "/v1/items/{id}", handlers.item, "Get an item and its paths.", response=ItemInfo
-)
-PATH: Route[str, PathInfo] = Route(
-    "GET",
-    "/v1/paths/{path}",
-    handlers.path,
-    "List the items on a path, written as 3-17-5.",
-    response=PathInfo,
-    pattern="^[0-9]{1,9}(-[0-9]{1,9})*$",
-)
-MODEL: Route[None, ModelInfo] = Route("GET", "/v1/model", handlers.model, "Describe the model.", response=ModelInfo)
-LIVE: Route[None, HealthStatus] = Route(
-    "GET",
-    "/health/live",
-    handlers.live,
-    "Check that the process responds.",
-    response=HealthStatus,
-    needs_token=False,
-    needs_model=False,
-    queued=False,
-)
-READY: Route[None, HealthStatus] = Route(
-    "GET",
-    "/health/ready",
-    handlers.ready,
-    "Check that a model is loaded and warm.",
-    response=HealthStatus,
-    statuses={200: "Ready.", 503: "Not ready."},
-    needs_token=False,
-    needs_model=False,
-    queued=False,
-)
-METRICS: Route[None, Any] = Route(
-    "GET",
-    "/metrics",
-    handlers.metrics,
-    "Export metrics for Prometheus.",
-    content_type=TEXT,
-    needs_model=False,
-    queued=False,
-)
-OPENAPI: Route[None, Any] = Route(
-    "GET",
-    "/openapi.json",
-    handlers.openapi,
-    "Get this document.",
-    needs_token=False,
-    needs_model=False,
-    queued=False,
-)
-DOCS: Route[None, Any] = Route(
-    "GET",
-    "/docs",
-    handlers.docs,
-    "Browse this document and try out requests.",
-    content_type=HTML,
-    needs_token=False,
-    needs_model=False,
-    queued=False,
-)
-ROUTES: tuple[Route[Any, Any], ...] = (
-    RECOMMEND,
-    SIMILAR,
-    EXPLAIN,
-    WHY_NOT,
-    EVENTS,
-    ITEM,
-    PATH,
-    MODEL,
-    LIVE,
-    READY,
-    METRICS,
-    OPENAPI,
-    DOCS,
-)
+ROUTES = RouteTable()
 
-_EXACT = {route.path: route for route in ROUTES if route.parameter is None}
-_PARAMETRISED = [route for route in ROUTES if route.parameter is not None]
+encode = msgspec.json.Encoder().encode
 
 
-def match(path: str, raw_path: bytes, method: str) -> tuple[Route[Any, Any], str | None]:
-    """The route of a request and its path parameter; status 404 or 405 if there is none. HEAD matches GET."""
-    route, parameter = _EXACT.get(path), None
-    if route is None:
-        for candidate in _PARAMETRISED:
-            parameter = candidate.match_parameter(raw_path)
-            if parameter is not None:
-                route = candidate
-                break
+@ROUTES.post("/v1/recommend", RecommendRequest, RecommendResponse, {"history": [260, 1196], "n": 10, "deny": [1210]})
+async def recommend(services: Services, served: ServedModel, request: RecommendRequest) -> Response:
+    """Recommend items for one history or for many."""
+    many = request.queries is not None
+    queries = [request] if request.queries is None else request.queries
+    histories = await services.histories(queries)
+
+    def work() -> tuple[bytes, int]:
+        results = service.recommend(served, queries, histories)
+        if many:
+            response = RecommendResponse(served.version, results=results)
         else:
-            raise RequestError(404, Problem(f"no route for {path[:200]}", remedy="see /docs"), type=SERVER)
-    if method == route.method or (method == "HEAD" and route.method == "GET"):
-        return route, parameter
-    allowed = "GET, HEAD" if route.method == "GET" else route.method
-    problem = Problem(f"{method} is not allowed on {route.path}", remedy=f"use {allowed}")
-    raise RequestError(405, problem, type=SERVER, headers=((b"allow", allowed.encode()),))
+            response = RecommendResponse(served.version, results[0].items, results[0].unknown)
+        return encode(response), sum(result.unknown for result in results)
+
+    inline = not many and served.is_fast and service.is_cheap(queries[0])
+    body, unknown = work() if inline else await services.in_thread(work)
+    services.metrics.add("pathdex_queries_total", len(queries))
+    if unknown:
+        services.metrics.add("pathdex_unknown_history_items_total", unknown)
+    return Response(body)
+
+
+@ROUTES.post("/v1/similar", SimilarRequest, SimilarResponse, {"item": 260, "n": 10})
+async def similar(services: Services, served: ServedModel, request: SimilarRequest) -> Response:
+    """Find the items most similar to an item."""
+    return Response(await services.in_thread(lambda: encode(service.similar(served, request))))
+
+
+@ROUTES.post("/v1/explain", ExplainRequest, ExplainResponse, {"history": [260, 1196], "item": 1210})
+async def explain(services: Services, served: ServedModel, request: ExplainRequest) -> Response:
+    """Show the paths that lead from a history to an item."""
+    [history] = await services.histories([request])
+    return Response(await services.in_thread(lambda: encode(service.explain(served, request, history))))
+
+
+@ROUTES.post("/v1/why-not", WhyNotRequest, WhyNotResponse, {"history": [260, 1196], "item": 1210, "n": 10})
+async def why_not(services: Services, served: ServedModel, request: WhyNotRequest) -> Response:
+    """Show what keeps an item out of the recommendations."""
+    [history] = await services.histories([request])
+    return Response(await services.in_thread(lambda: encode(service.why_not(served, request, history))))
+
+
+@ROUTES.post("/v1/events", EventsRequest, EventsResponse, {"user": "ada", "items": [260, 1196]}, safe_to_repeat=False)
+async def events(services: Services, served: ServedModel, request: EventsRequest) -> Response:
+    """Append to the histories of users."""
+    users = [request] if request.events is None else request.events
+    stored = [(str(one.user), one.items or []) for one in users]
+    await services.append_events(stored)
+    number = sum(len(items) for _, items in stored)
+    services.metrics.add("pathdex_user_events_total", number)
+    return Response(encode(EventsResponse(served.version, number)))
+
+
+@ROUTES.get("/v1/items/{id}", ItemInfo)
+async def item(_: Services, served: ServedModel, id: str) -> Response:
+    """Get an item and its paths."""
+    return Response(encode(service.item_info(served, id)))
+
+
+@ROUTES.get("/v1/paths/{path}", PathInfo, pattern="^[0-9]{1,9}(-[0-9]{1,9})*$")
+async def path(_: Services, served: ServedModel, nodes: str) -> Response:
+    """List the items on a path, written as 3-17-5."""
+    return Response(encode(service.path_info(served, nodes)))
+
+
+@ROUTES.get("/v1/model", ModelInfo)
+async def model(services: Services, served: ServedModel, _: None) -> Response:
+    """Describe the model."""
+    return Response(await services.in_thread(lambda: encode(served.info)))
+
+
+@ROUTES.get("/health/live", HealthStatus, operational=True, public=True)
+async def live(_: Services, served: ServedModel | None, __: None) -> Response:
+    """Check that the process responds."""
+    return Response(encode(HealthStatus("live", None if served is None else served.version)))
+
+
+@ROUTES.get("/health/ready", HealthStatus, operational=True, public=True, statuses={200: "Ready.", 503: "Not ready."})
+async def ready(services: Services, served: ServedModel | None, _: None) -> Response:
+    """Check that a model is loaded and warm."""
+    status = "draining" if services.draining else "loading" if served is None else "ready"
+    version = None if served is None else served.version
+    return Response(encode(HealthStatus(status, version)), 200 if status == "ready" else 503)
+
+
+@ROUTES.get("/metrics", bytes, content_type=TEXT, operational=True)
+async def metrics(services: Services, _: ServedModel | None, __: None) -> Response:
+    """Export metrics for Prometheus."""
+    return Response(services.metrics.render())
+
+
+@ROUTES.get("/openapi.json", bytes, operational=True, public=True)
+async def openapi(services: Services, _: ServedModel | None, __: None) -> Response:
+    """Get this document."""
+    return Response(services.openapi)
+
+
+@ROUTES.get("/docs", bytes, content_type=HTML, operational=True, public=True)
+async def docs(_: Services, __: ServedModel | None, ___: None) -> Response:
+    """Browse this document and try out requests."""
+    return Response(files("pathdex.server").joinpath("docs.html").read_bytes())

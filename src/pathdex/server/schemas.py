@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from pathdex.data.vocabulary import Id
 from pathdex.index.health import IndexHealth
 from pathdex.retrieval.explain import Explanation, WhyNot
 
+Id = str | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 AtLeastOne = Annotated[int, Meta(ge=1)]
 History = Annotated[list[Id] | None, Meta(description="Item ids, oldest first. Pass either this or `user`.")]
 User = Annotated[Id | None, Meta(description="A user whose history is in the user store.")]

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from typing import Any
 
 from pathdex.data.vocabulary import UNKNOWN, Id
 from pathdex.recommenders.base import Query, Recommender
 from pathdex.recommenders.capabilities import CanExplain, HasIndex, require
-from pathdex.retrieval.explain import Explanation, WhyNot
 from pathdex.server.errors import invalid
 from pathdex.server.model_loader import ServedModel
 from pathdex.server.schemas import (
     ExplainRequest,
+    ExplainResponse,
     ItemInfo,
-    ModelInfo,
     PathInfo,
     QueryRequest,
     QueryResult,
     RecommendedItem,
     SimilarRequest,
+    SimilarResponse,
     WhyNotRequest,
+    WhyNotResponse,
 )
 
 INLINE_N = 100
@@ -80,20 +80,22 @@ def known_items(model: Recommender, history: list[Id], number: int = 0, *, lenie
     return [one for one, gone in zip(history, missing.tolist(), strict=True) if not gone]
 
 
-def similar(served: ServedModel, request: SimilarRequest) -> list[RecommendedItem]:
-    return [RecommendedItem(id, score) for id, score in served.recommender.similar_items(request.item, request.n)]
+def similar(served: ServedModel, request: SimilarRequest) -> SimilarResponse:
+    found = served.recommender.similar_items(request.item, request.n)
+    return SimilarResponse(served.version, [RecommendedItem(id, score) for id, score in found])
 
 
-def explain(served: ServedModel, request: ExplainRequest, history: list[Id]) -> Explanation:
+def explain(served: ServedModel, request: ExplainRequest, history: list[Id]) -> ExplainResponse:
     model = require(served.recommender, CanExplain)
     known = known_items(model, history, lenient=request.user is not None)
-    return model.explain(known, request.item, beam=request.beam)
+    return ExplainResponse(served.version, model.explain(known, request.item, beam=request.beam))
 
 
-def why_not(served: ServedModel, request: WhyNotRequest, history: list[Id]) -> WhyNot:
+def why_not(served: ServedModel, request: WhyNotRequest, history: list[Id]) -> WhyNotResponse:
     model = require(served.recommender, CanExplain)
     known = known_items(model, history, lenient=request.user is not None)
-    return model.why_not(known, request.item, n=request.n, beam=request.beam, exclude_seen=request.exclude_seen)
+    options: dict[str, Any] = {"n": request.n, "beam": request.beam, "exclude_seen": request.exclude_seen}
+    return WhyNotResponse(served.version, model.why_not(known, request.item, **options))
 
 
 def item_info(served: ServedModel, text: str) -> ItemInfo:
@@ -116,21 +118,6 @@ def path_info(served: ServedModel, text: str) -> PathInfo:
         raise invalid("path", text, "must be one node per layer, joined by hyphens", "write it as 3-17-5")
     path = [int(part) for part in parts]
     return PathInfo(served.version, path, model.path_items(path))
-
-
-def model_info(served: ServedModel) -> ModelInfo:
-    model = served.recommender
-    return ModelInfo(
-        model=served.version,
-        estimator=model.name,
-        items=len(model.items),
-        ids=model.items.kind,
-        history_length=model.history_length,
-        loaded=datetime.datetime.fromtimestamp(served.loaded, datetime.timezone.utc).isoformat(timespec="seconds"),
-        attributes=list(served.columns),
-        config=model.get_params(),
-        health=model.health() if isinstance(model, HasIndex) else None,
-    )
 
 
 def _groups(queries: Sequence[QueryRequest]) -> list[tuple[list[int], int, dict[str, Any]]]:

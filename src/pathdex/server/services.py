@@ -7,14 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-
 from pathdex.data.vocabulary import Id
 from pathdex.errors import StorageError
-from pathdex.server import service
 from pathdex.server.errors import invalid, unavailable
 from pathdex.server.limits import ServerLimits
-from pathdex.server.model_loader import ServedModel
 from pathdex.server.schemas import ExplainRequest, QueryRequest
 from pathdex.server.stores import UserStore
 
@@ -33,7 +29,6 @@ class Services:
         self.limits, self.metrics, self.store, self.openapi = limits, metrics, store, openapi
         self.draining = False
         self._threads = ThreadPoolExecutor(limits.threads, thread_name_prefix="query")
-        self._model_info: tuple[ServedModel, bytes] | None = None
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -57,21 +52,10 @@ class Services:
         """Append to the histories of users."""
         await self._call_store(self._require_store(events[0][0] if events else None).append(events))
 
-    async def model_info(self, served: ServedModel) -> bytes:
-        """The body of /v1/model, computed once per model: the statistics of a large index take a while."""
-        if self._model_info is None or self._model_info[0] is not served:
-            info = await self.in_thread(lambda: service.model_info(served))
-            self._model_info = served, msgspec.json.encode(info)
-        return self._model_info[1]
-
     def _require_store(self, user: str | None) -> UserStore:
         if self.store is None:
-            raise invalid(
-                "user",
-                user,
-                "this server has no user store",
-                "send a history, or start the server with --user-store",
-            )
+            remedy = "send a history, or start the server with --user-store"
+            raise invalid("user", user, "this server has no user store", remedy)
         return self.store
 
     async def _call_store(self, work: Awaitable[T]) -> T:

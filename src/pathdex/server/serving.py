@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable
+from functools import partial
 
 from pathdex.errors import ConfigError, Problem
 from pathdex.server.model_loader import ModelLoader
@@ -17,45 +19,29 @@ BACKLOG = 2048
 """Connections that wait in the kernel until a worker accepts them."""
 
 
-def serve(options: ServerOptions, on_ready: Callable[[str, str], None] | None = None) -> None:
+def serve(options: ServerOptions, on_ready: Callable[[str, str], object] = lambda *_: None) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` gets the address and the model version once all workers are ready."""
     ModelLoader.from_options(options).check()
-    listening = listen(options.host, options.port)
-    address = address_of(listening)
-
-    def notify(version: str) -> None:
-        if on_ready is not None:
-            on_ready(address, version)
-
     log_to_stderr()
-    with listening:
+    with listen(options.host, options.port) as listening:
+        notify = partial(on_ready, address_of(listening))
         if options.workers == 1:
-            Worker(options, on_ready=lambda served: notify(served.version)).serve_on(listening)
+            Worker(options, on_ready=notify).serve_on(listening)
             return
         if options.user_store is not None:
             # Create it once here, so that the workers do not race to create it.
             asyncio.run(open_store(options.user_store, options.limits.max_history).close())
-        asyncio.run(_supervise(options, listening, notify))
-
-
-async def _supervise(options: ServerOptions, listening: socket.socket, notify: Callable[[str], None]) -> None:
-    await Supervisor(options, listening, notify).run()
+        asyncio.run(Supervisor(options, listening, notify).run())
 
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket; `ConfigError` if the address is in use or not available."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, protocol)
-        try:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen(BACKLOG)
-        except BaseException:
-            listening.close()
-            raise
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        dualstack = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        listening = socket.create_server(address, family=family, backlog=BACKLOG, dualstack_ipv6=dualstack)
     except OSError as error:
-        reason = error.strerror or error
+        reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
         problem = Problem(f"cannot listen there ({reason})", "address", f"{host}:{port}", "choose another host or port")
         raise ConfigError([problem]) from error
     listening.setblocking(False)

@@ -20,13 +20,15 @@ BUSY_SECONDS = 5.0
 """How long to wait for a writer in another process."""
 APPLICATION = 0x70617468
 """Marks a SQLite file as a user store: "path" in ASCII."""
-_SCHEMA = """
+_SCHEMA = f"""
+PRAGMA journal_mode=WAL;
+PRAGMA synchronous=FULL;
+BEGIN IMMEDIATE;
+PRAGMA application_id={APPLICATION};
 CREATE TABLE IF NOT EXISTS events (
-  user TEXT NOT NULL,
-  place INTEGER NOT NULL,
-  item NOT NULL,
-  PRIMARY KEY (user, place)
-) WITHOUT ROWID
+  user TEXT NOT NULL, place INTEGER NOT NULL, item NOT NULL, PRIMARY KEY (user, place)
+) WITHOUT ROWID;
+COMMIT;
 """
 
 
@@ -69,10 +71,8 @@ class SqliteStore:
                 await self._writer.call(partial(_write, batch=[events for events, _ in batch], keep=self.keep))
             except StorageError as error:
                 failure = error
-            for _, stored in batch:
-                # The request may have timed out.
-                if stored.done():
-                    continue
+            # A request may have timed out.
+            for stored in (stored for _, stored in batch if not stored.done()):
                 if failure is None:
                     stored.set_result(None)
                 else:
@@ -117,15 +117,9 @@ def _open(path: Path) -> sqlite3.Connection:
         marked = connection.execute("PRAGMA application_id").fetchone()[0]
         others = connection.execute("SELECT count(*) FROM sqlite_master WHERE name <> 'events'").fetchone()[0]
         if marked != APPLICATION and others:
-            raise StorageError(
-                f"{path} is a SQLite file of another application; choose another path for the user store"
-            )
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute(f"PRAGMA application_id={APPLICATION}")
-        connection.execute(_SCHEMA)
-        connection.execute("COMMIT")
+            rule = "is a SQLite file of another application; choose another path for the user store"
+            raise StorageError(f"{path} {rule}")
+        connection.executescript(_SCHEMA)
     except BaseException:
         connection.close()
         raise
@@ -134,8 +128,8 @@ def _open(path: Path) -> sqlite3.Connection:
 
 def _write(connection: sqlite3.Connection, *, batch: Sequence[Append], keep: int) -> None:
     # IMMEDIATE: the position of a new event depends on the last one, so no other process may write in between.
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
         for events in batch:
             for user, items in events:
                 last = connection.execute("SELECT max(place) FROM events WHERE user = ?", (user,)).fetchone()[0] or 0
@@ -143,11 +137,6 @@ def _write(connection: sqlite3.Connection, *, batch: Sequence[Append], keep: int
                 connection.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
                 oldest = last + len(items) - keep
                 connection.execute("DELETE FROM events WHERE user = ? AND place <= ?", (user, oldest))
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _read(connection: sqlite3.Connection, *, users: Sequence[str], keep: int) -> list[list[Id]]:

@@ -7,7 +7,7 @@ The model's arrays are memory-mapped from the same files, so they are in memory 
 from __future__ import annotations
 
 import asyncio
-import json
+import contextlib
 import logging
 import signal
 import socket
@@ -33,7 +33,7 @@ class Supervisor:
     """Keeps `options.workers` processes running until it is stopped."""
 
     def __init__(
-        self, options: ServerOptions, listening: socket.socket, on_ready: Callable[[str], None] | None = None
+        self, options: ServerOptions, listening: socket.socket, on_ready: Callable[[str], object] = lambda _: None
     ) -> None:
         self.options, self._listening, self._on_ready = options, listening, on_ready
         self._processes: dict[int, asyncio.subprocess.Process] = {}
@@ -58,8 +58,7 @@ class Supervisor:
         """Ask every worker to finish its requests and exit."""
         self._stopping.set()
         for process in self._processes.values():
-            if process.returncode is None:
-                process.send_signal(signal.SIGTERM)
+            self._terminate(process)
 
     @property
     def pids(self) -> list[int]:
@@ -72,7 +71,7 @@ class Supervisor:
             process = await self._start(slot, folder)
             was_ready = await self._await_ready(slot, process)
             heartbeat = asyncio.create_task(self._watch_heartbeat(slot, process))
-            code = await self._await_exit(process)
+            code = await process.wait()
             heartbeat.cancel()
             if self._stopping.is_set():
                 if code != 0:
@@ -83,24 +82,22 @@ class Supervisor:
             failures = 0 if was_ready else failures + 1
             log.warning("worker %d exited with code %d; restarting it", slot, code)
             if failures:
-                await self._pause(min(2.0**failures, MAX_BACKOFF))
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), min(2.0**failures, MAX_BACKOFF))
 
     async def _start(self, slot: int, folder: Path) -> asyncio.subprocess.Process:
         number = self._listening.fileno()
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "pathdex.server.worker",
+            *(sys.executable, "-m", "pathdex.server.worker", str(number), str(slot), str(folder)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             pass_fds=[number],
         )
         self._processes[slot] = process
         assert process.stdin is not None
-        given = {"options": self.options.to_dict(), "socket": number, "slot": slot, "metrics": str(folder)}
-        process.stdin.write(json.dumps(given).encode() + b"\n")
+        process.stdin.write(self.options.to_json() + b"\n")
         if self._stopping.is_set():
-            process.send_signal(signal.SIGTERM)
+            self._terminate(process)
         return process
 
     async def _await_ready(self, slot: int, process: asyncio.subprocess.Process) -> bool:
@@ -111,8 +108,7 @@ class Supervisor:
         self._versions[slot] = line.split()[1].decode()
         if not self._all_ready and len(self._versions) == self.options.workers:
             self._all_ready = True
-            if self._on_ready is not None:
-                self._on_ready(self._versions[slot])
+            self._on_ready(self._versions[slot])
         return True
 
     async def _watch_heartbeat(self, slot: int, process: asyncio.subprocess.Process) -> None:
@@ -126,20 +122,14 @@ class Supervisor:
                 log.warning("worker %d has not responded for %g s; killing it", slot, HANG_SECONDS)
                 process.kill()
 
-    async def _await_exit(self, process: asyncio.subprocess.Process) -> int:
-        exited = asyncio.ensure_future(process.wait())
-        stopping = asyncio.ensure_future(self._stopping.wait())
-        await asyncio.wait((exited, stopping), return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        try:
+    def _terminate(self, process: asyncio.subprocess.Process) -> None:
+        """Ask a worker to finish its requests, and kill it if it takes too long."""
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
             limits = self.options.limits
-            return await asyncio.wait_for(exited, limits.drain + limits.grace + KILL_AFTER)
-        except asyncio.TimeoutError:
-            process.kill()
-            return await process.wait()
+            asyncio.get_running_loop().call_later(limits.drain + limits.grace + KILL_AFTER, _kill, process)
 
-    async def _pause(self, seconds: float) -> None:
-        try:
-            await asyncio.wait_for(self._stopping.wait(), seconds)
-        except asyncio.TimeoutError:
-            return
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.kill()

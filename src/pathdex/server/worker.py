@@ -1,15 +1,14 @@
 """One worker process: model, user store and application behind uvicorn, on a socket that is already open.
 
-The supervisor starts `python -m pathdex.server.worker` and writes one line of JSON to its standard input. The worker
-prints one line when it is ready and one every second from then on, so that the supervisor notices if it hangs. It exits
-when its standard input closes, so it never outlives the supervisor.
+The supervisor starts `python -m pathdex.server.worker SOCKET SLOT METRICS` and writes the options as one line of JSON
+to its standard input. The worker prints one line when it is ready and one every second from then on, so that the
+supervisor notices if it hangs. It exits when its standard input closes, so it never outlives the supervisor.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import signal
@@ -29,14 +28,12 @@ from pathdex.server.app import App
 from pathdex.server.asgi import ASGIApp
 from pathdex.server.connections import BoundedProtocol, bounded_protocol
 from pathdex.server.metrics import ServerMetrics
-from pathdex.server.middleware.access_log import AccessLog
-from pathdex.server.middleware.authentication import Authentication
-from pathdex.server.middleware.request_metrics import RequestMetrics
-from pathdex.server.model_loader import ModelLoader, ServedModel
+from pathdex.server.middleware import AccessLog, Authentication, RequestMetrics
+from pathdex.server.model_loader import ModelLoader
 from pathdex.server.model_manager import ModelManager
 from pathdex.server.openapi import describe
 from pathdex.server.options import ServerOptions
-from pathdex.server.routes import METRICS, ROUTES
+from pathdex.server.routes import ROUTES
 from pathdex.server.services import Services
 from pathdex.server.stores import open_store
 
@@ -46,8 +43,8 @@ log = logging.getLogger("pathdex.server")
 def add_middleware(app: ASGIApp, options: ServerOptions, metrics: ServerMetrics) -> ASGIApp:
     """The app with the layers that the options ask for, the outermost added last."""
     if options.token is not None:
-        public = {route.path for route in ROUTES if not route.needs_token}
-        app = Authentication(app, options.token, public | ({METRICS.path} if options.public_metrics else set()))
+        public = {route.path for route in ROUTES if route.public}
+        app = Authentication(app, options.token, public | ({"/metrics"} if options.public_metrics else set()))
     if options.access_log:
         app = AccessLog(app)
     return RequestMetrics(app, metrics)
@@ -60,9 +57,9 @@ class Worker(uvicorn.Server):
         self,
         options: ServerOptions,
         metrics: ServerMetrics | None = None,
-        on_ready: Callable[[ServedModel], None] | None = None,
+        on_ready: Callable[[str], object] = lambda _: None,
         *,
-        on_heartbeat: Callable[[], None] | None = None,
+        on_heartbeat: Callable[[], object] = lambda: None,
         accept_while_loading: bool = True,
     ) -> None:
         """`accept_while_loading` answers health checks before the model is loaded. One of several workers should wait
@@ -75,7 +72,7 @@ class Worker(uvicorn.Server):
         document = msgspec.json.encode(describe(ROUTES, options.limits, token=options.token is not None))
         self.services = Services(options.limits, self.metrics, store, document)
         app = App(self.services, self.models, startup=self._on_startup, shutdown=self._on_shutdown)
-        self.failure: PathdexError | None = None
+        self.failure: Exception | None = None
         """Why the first model could not be loaded."""
         self._stop_at: float | None = None
         self._loading: asyncio.Task[None] | None = None
@@ -129,8 +126,7 @@ class Worker(uvicorn.Server):
                 if isinstance(connection, BoundedProtocol):
                     connection.check_timeouts(now)
             self.metrics.set("pathdex_workers_resident_memory_bytes", resident_bytes())
-            if self.on_heartbeat is not None:
-                self.on_heartbeat()
+            self.on_heartbeat()
         return await super().on_tick(counter) or (self._stop_at is not None and time.monotonic() >= self._stop_at)
 
     async def _on_startup(self) -> None:
@@ -142,17 +138,15 @@ class Worker(uvicorn.Server):
     async def _load(self) -> None:
         try:
             served = await self.models.start()
-        except PathdexError as error:
-            self.failure, self.should_exit = error, True
-            return
         except Exception as error:
-            log.exception("loading %s failed", self.options.model)
-            message = f"{self.options.model} cannot be loaded ({type(error).__name__}); see the log"
-            self.failure, self.should_exit = ServerError(message), True
+            self.failure, self.should_exit = error, True
+            if not isinstance(error, PathdexError):
+                log.exception("loading %s failed", self.options.model)
+                name = type(error).__name__
+                self.failure = ServerError(f"{self.options.model} cannot be loaded ({name}); see the log")
             return
         self.metrics.set("pathdex_workers_ready", 1)
-        if self.on_ready is not None:
-            self.on_ready(served)
+        self.on_ready(served.version)
 
     async def _on_shutdown(self) -> None:
         self.metrics.set("pathdex_workers_ready", 0)
@@ -181,26 +175,18 @@ def log_to_stderr() -> None:
 
 def main() -> None:
     """Entry point of a worker process."""
-    given = json.loads(sys.stdin.buffer.readline())
+    number, slot, folder = sys.argv[1:]
+    options = ServerOptions.from_json(sys.stdin.buffer.readline())
     log_to_stderr()
-    listening = socket.socket(fileno=given["socket"])
+    listening = socket.socket(fileno=int(number))
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     try:
-        metrics = ServerMetrics(Path(given["metrics"]), given["slot"])
-        options = ServerOptions.from_dict(given["options"])
-        worker = Worker(options, metrics, _print_ready, on_heartbeat=_print_alive, accept_while_loading=False)
-        worker.serve_on(listening)
+        metrics = ServerMetrics(Path(folder), int(slot))
+        ready, alive = (lambda version: _print_line(f"ready {version}")), (lambda: _print_line("alive"))
+        Worker(options, metrics, ready, on_heartbeat=alive, accept_while_loading=False).serve_on(listening)
     except PathdexError as error:
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(1)
-
-
-def _print_ready(served: ServedModel) -> None:
-    _print_line(f"ready {served.version}")
-
-
-def _print_alive() -> None:
-    _print_line("alive")
 
 
 def _print_line(line: str) -> None:

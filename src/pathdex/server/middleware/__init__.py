@@ -1,1 +1,0 @@
-"""ASGI layers around the app, each independent of the others."""

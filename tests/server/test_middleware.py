@@ -1,0 +1,155 @@
+"""The layers around the app: request metrics, access log, authentication."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pathdex
+from pathdex.errors import ServerError
+from pathdex.server.asgi import MODEL, ROUTE
+from pathdex.server.metrics import ServerMetrics
+from pathdex.server.middleware import AccessLog, Authentication, RequestMetrics
+from tests.server.conftest import running
+
+IN_FLIGHT = "pathdex_http_requests_in_flight"
+COUNT = "pathdex_http_requests_total"
+SCOPE = {"type": "http", "method": "GET", "path": "/v1/model", "client": ("127.0.0.1", 5)}
+
+
+async def ignore(_: Any) -> None:
+    pass
+
+
+async def silent(scope: Any, receive: Any, send: Any) -> None:
+    """An app that sends nothing, as if the client had disconnected."""
+
+
+def recorded(app: Any, kind: str = "http") -> list[str]:
+    metrics = ServerMetrics()
+    asyncio.run(RequestMetrics(app, metrics)({"type": kind}, None, ignore))  # type: ignore[arg-type]
+    return metrics.render().decode().splitlines()
+
+
+def test_a_request_is_recorded_under_the_matched_route() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        scope[ROUTE] = "/v1/similar"
+        await send({"type": "http.response.start", "status": 422, "headers": []})
+
+    lines = recorded(app)
+    assert f'{COUNT}{{route="/v1/similar",status="422"}} 1' in lines
+    assert f"{IN_FLIGHT} 0" in lines
+
+
+def test_a_client_that_disconnects_is_status_499() -> None:
+    assert f'{COUNT}{{route="other",status="499"}} 1' in recorded(silent)
+    assert [line["status"] for line in logged(silent, SCOPE)] == [499]
+
+
+def test_a_request_that_fails_is_not_in_flight_any_more() -> None:
+    metrics = ServerMetrics()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert f"{IN_FLIGHT} 1" in metrics.render().decode().splitlines()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(RequestMetrics(app, metrics)({"type": "http"}, None, ignore))  # type: ignore[arg-type]
+    assert f"{IN_FLIGHT} 0" in metrics.render().decode().splitlines()
+
+
+def test_lifespan_is_not_a_request() -> None:
+    assert not any(line.startswith(f"{COUNT}{{") for line in recorded(silent, "lifespan"))
+    assert logged(silent, {"type": "lifespan"}) == []
+
+
+def logged(app: Any, scope: dict[str, Any]) -> list[dict[str, Any]]:
+    stream = io.StringIO()
+    asyncio.run(AccessLog(app, stream)(dict(scope), None, ignore))  # type: ignore[arg-type]
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_has_the_request_and_its_result() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        scope[MODEL] = "34031d112ca9"
+        await send({"type": "http.response.start", "status": 404, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    [line] = logged(app, SCOPE)
+    assert line.pop("ms") >= 0
+    assert line.pop("time").endswith("Z")
+    assert line == {
+        "client": "127.0.0.1",
+        "method": "GET",
+        "path": "/v1/model",
+        "status": 404,
+        "model": "34031d112ca9",
+    }
+
+
+def test_requests_of_a_server_are_logged(popular: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with running(popular, access_log=True) as server:
+        server.post("/v1/recommend", {"history": []})
+        server.get("/nowhere")
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert [(line["method"], line["path"], line["status"]) for line in lines] == [
+        ("POST", "/v1/recommend", 200),
+        ("GET", "/nowhere", 404),
+    ]
+
+
+async def welcoming(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+
+
+def status(path: str, *headers: tuple[bytes, bytes], kind: str = "http") -> int:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": kind, "path": path, "headers": list(headers)}
+    asyncio.run(Authentication(welcoming, "s3cret", {"/free"})(scope, None, send))  # type: ignore[arg-type]
+    found: int = sent[0]["status"]
+    return found
+
+
+def test_only_the_token_or_a_public_path_passes() -> None:
+    assert status("/free") == 200
+    assert status("/other") == status("/free/more") == status("/other", (b"authorization", b"s3cret")) == 401
+    assert status("/other", (b"authorization", b"Bearer s3cret")) == 200
+
+
+def test_lifespan_passes_without_a_token() -> None:
+    assert status("/other", kind="lifespan") == 200
+
+
+def test_a_token_is_required_over_http(popular: Path) -> None:
+    with running(popular, token="s3cret") as server:
+        for given in (None, "Bearer wrong", "s3cret", "Bearer s3cret2", "Bearer \u00e9"):
+            answer = server.request("POST", "/v1/recommend", {"history": []}, {"Authorization": given} if given else {})
+            assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
+            assert answer.message == "a token is required; send it as: Authorization: Bearer TOKEN"
+        assert server.post("/v1/recommend", {"history": []}, Authorization="Bearer s3cret").status == 200
+        with pathdex.Client(server.url, "s3cret") as client:
+            assert client.recommend([], 1)
+        with (
+            pathdex.Client(server.url, "guess") as client,
+            pytest.raises(ServerError, match="a token is required") as caught,
+        ):
+            client.recommend([])
+        assert caught.value.status == 401
+        paths = ("/health/live", "/health/ready", "/docs", "/openapi.json", "/metrics", "/v1/model")
+        assert [server.get(path).status for path in paths] == [200, 200, 200, 200, 401, 401]
+        assert "securitySchemes" in server.get("/openapi.json").json["components"]
+
+
+def test_metrics_can_be_public(popular: Path) -> None:
+    with running(popular, token="s3cret", public_metrics=True) as server:
+        assert server.get("/metrics").status == 200
+        assert server.get("/v1/model").status == 401
