@@ -58,7 +58,7 @@ def make_app() -> Any:
     from pathdex.server.middleware import RequestMetrics
     from pathdex.server.model_loader import ModelLoader
     from pathdex.server.model_manager import ModelManager
-    from pathdex.server.services import Services
+    from pathdex.server.worker_context import WorkerContext
 
     metrics = ServerMetrics()
     models = ModelManager(ModelLoader(Path(os.environ[MODEL_VARIABLE])), metrics, 0.0)
@@ -66,7 +66,7 @@ def make_app() -> Any:
     async def startup() -> None:
         await models.start()
 
-    app = App(Services(ServerLimits(), metrics), models, startup=startup, shutdown=models.close)
+    app = App(WorkerContext(ServerLimits(), metrics), models, startup=startup, shutdown=models.close)
     return RequestMetrics(app, metrics)
 
 

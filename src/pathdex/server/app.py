@@ -11,7 +11,7 @@ from pathdex.server.asgi import MODEL, OVERLOADED, ROUTE, Receive, Scope, Send, 
 from pathdex.server.errors import SERVER, DisconnectedError, RequestError, from_library, unavailable
 from pathdex.server.model_manager import ModelManager
 from pathdex.server.routes import ROUTES
-from pathdex.server.services import Services
+from pathdex.server.worker_context import WorkerContext
 
 log = logging.getLogger("pathdex.server")
 
@@ -21,8 +21,8 @@ Hook = Callable[[], Awaitable[None]]
 class App:
     """Answers HTTP requests with the current model. `startup` and `shutdown` run as ASGI lifespan events."""
 
-    def __init__(self, services: Services, models: ModelManager, *, startup: Hook, shutdown: Hook) -> None:
-        self.services, self.models = services, models
+    def __init__(self, context: WorkerContext, models: ModelManager, *, startup: Hook, shutdown: Hook) -> None:
+        self.context, self.models = context, models
         self._startup, self._shutdown = startup, shutdown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -32,8 +32,8 @@ class App:
         # A request uses the model that was current when it arrived, even if a new one is loaded meanwhile.
         served = self.models.current
         version = scope[MODEL] = None if served is None else served.version
-        services = self.services
-        limits = services.limits
+        context = self.context
+        limits = context.limits
         try:
             route, parameter = ROUTES.match(scope["path"], scope["raw_path"], scope["method"])
             scope[ROUTE] = route.path
@@ -43,7 +43,7 @@ class App:
             if served is None and not route.operational:
                 raise unavailable("the model is still loading", "wait until /health/ready returns 200")
             request = parameter if route.request is None else route.parse(body, limits)
-            response = await route.handler(services, served, request)
+            response = await route.handler(context, served, request)
         except RequestError as error:
             await send_error(send, error, version)
         except PathdexError as error:

@@ -15,13 +15,13 @@ from pathdex.server.asgi import JSON, Response
 from pathdex.server.errors import SERVER, RequestError
 from pathdex.server.limits import ServerLimits
 from pathdex.server.parsing import decode
-from pathdex.server.services import Services
 from pathdex.server.validation import check
+from pathdex.server.worker_context import WorkerContext
 
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
-Handler: TypeAlias = Callable[[Services, Any, RequestT], Awaitable[Response]]
-"""Gets the shared services, the model (None if an operational route is called before it is loaded) and the request: the
+Handler: TypeAlias = Callable[[WorkerContext, Any, RequestT], Awaitable[Response]]
+"""Gets the shared context, the model (None if an operational route is called before it is loaded) and the request: the
 decoded body, the path parameter as text, or None."""
 
 

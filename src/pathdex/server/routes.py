@@ -31,7 +31,7 @@ from pathdex.server.schemas import (
     WhyNotRequest,
     WhyNotResponse,
 )
-from pathdex.server.services import Services
+from pathdex.server.worker_context import WorkerContext
 
 ROUTES = RouteTable()
 
@@ -39,11 +39,11 @@ encode = msgspec.json.Encoder().encode
 
 
 @ROUTES.post("/v1/recommend", RecommendRequest, RecommendResponse, {"history": [260, 1196], "n": 10, "deny": [1210]})
-async def recommend(services: Services, served: ServedModel, request: RecommendRequest) -> Response:
+async def recommend(context: WorkerContext, served: ServedModel, request: RecommendRequest) -> Response:
     """Recommend items for one history or for many."""
     many = request.queries is not None
     queries = [request] if request.queries is None else request.queries
-    histories = await services.histories(queries)
+    histories = await context.histories(queries)
 
     def work() -> tuple[bytes, int]:
         results = service.recommend(served, queries, histories)
@@ -54,89 +54,89 @@ async def recommend(services: Services, served: ServedModel, request: RecommendR
         return encode(response), sum(result.unknown for result in results)
 
     inline = not many and served.is_fast and service.is_cheap(queries[0])
-    body, unknown = work() if inline else await services.in_thread(work)
-    services.metrics.add("pathdex_queries_total", len(queries))
+    body, unknown = work() if inline else await context.in_thread(work)
+    context.metrics.add("pathdex_queries_total", len(queries))
     if unknown:
-        services.metrics.add("pathdex_unknown_history_items_total", unknown)
+        context.metrics.add("pathdex_unknown_history_items_total", unknown)
     return Response(body)
 
 
 @ROUTES.post("/v1/similar", SimilarRequest, SimilarResponse, {"item": 260, "n": 10})
-async def similar(services: Services, served: ServedModel, request: SimilarRequest) -> Response:
+async def similar(context: WorkerContext, served: ServedModel, request: SimilarRequest) -> Response:
     """Find the items most similar to an item."""
-    return Response(await services.in_thread(lambda: encode(service.similar(served, request))))
+    return Response(await context.in_thread(lambda: encode(service.similar(served, request))))
 
 
 @ROUTES.post("/v1/explain", ExplainRequest, ExplainResponse, {"history": [260, 1196], "item": 1210})
-async def explain(services: Services, served: ServedModel, request: ExplainRequest) -> Response:
+async def explain(context: WorkerContext, served: ServedModel, request: ExplainRequest) -> Response:
     """Show the paths that lead from a history to an item."""
-    [history] = await services.histories([request])
-    return Response(await services.in_thread(lambda: encode(service.explain(served, request, history))))
+    [history] = await context.histories([request])
+    return Response(await context.in_thread(lambda: encode(service.explain(served, request, history))))
 
 
 @ROUTES.post("/v1/why-not", WhyNotRequest, WhyNotResponse, {"history": [260, 1196], "item": 1210, "n": 10})
-async def why_not(services: Services, served: ServedModel, request: WhyNotRequest) -> Response:
+async def why_not(context: WorkerContext, served: ServedModel, request: WhyNotRequest) -> Response:
     """Show what keeps an item out of the recommendations."""
-    [history] = await services.histories([request])
-    return Response(await services.in_thread(lambda: encode(service.why_not(served, request, history))))
+    [history] = await context.histories([request])
+    return Response(await context.in_thread(lambda: encode(service.why_not(served, request, history))))
 
 
 @ROUTES.post("/v1/events", EventsRequest, EventsResponse, {"user": "ada", "items": [260, 1196]}, safe_to_repeat=False)
-async def events(services: Services, served: ServedModel, request: EventsRequest) -> Response:
+async def events(context: WorkerContext, served: ServedModel, request: EventsRequest) -> Response:
     """Append to the histories of users."""
     users = [request] if request.events is None else request.events
     stored = [(str(one.user), one.items or []) for one in users]
-    await services.append_events(stored)
+    await context.append_events(stored)
     number = sum(len(items) for _, items in stored)
-    services.metrics.add("pathdex_user_events_total", number)
+    context.metrics.add("pathdex_user_events_total", number)
     return Response(encode(EventsResponse(served.version, number)))
 
 
 @ROUTES.get("/v1/items/{id}", ItemInfo)
-async def item(_: Services, served: ServedModel, id: str) -> Response:
+async def item(_: WorkerContext, served: ServedModel, id: str) -> Response:
     """Get an item and its paths."""
     return Response(encode(service.item_info(served, id)))
 
 
 @ROUTES.get("/v1/paths/{path}", PathInfo, pattern="^[0-9]{1,9}(-[0-9]{1,9})*$")
-async def path(_: Services, served: ServedModel, nodes: str) -> Response:
+async def path(_: WorkerContext, served: ServedModel, nodes: str) -> Response:
     """List the items on a path, written as 3-17-5."""
     return Response(encode(service.path_info(served, nodes)))
 
 
 @ROUTES.get("/v1/model", ModelInfo)
-async def model(services: Services, served: ServedModel, _: None) -> Response:
+async def model(context: WorkerContext, served: ServedModel, _: None) -> Response:
     """Describe the model."""
-    return Response(await services.in_thread(lambda: encode(served.info)))
+    return Response(await context.in_thread(lambda: encode(served.info)))
 
 
 @ROUTES.get("/health/live", HealthStatus, operational=True, public=True)
-async def live(_: Services, served: ServedModel | None, __: None) -> Response:
+async def live(_: WorkerContext, served: ServedModel | None, __: None) -> Response:
     """Check that the process responds."""
     return Response(encode(HealthStatus("live", None if served is None else served.version)))
 
 
 @ROUTES.get("/health/ready", HealthStatus, operational=True, public=True, statuses={200: "Ready.", 503: "Not ready."})
-async def ready(services: Services, served: ServedModel | None, _: None) -> Response:
+async def ready(context: WorkerContext, served: ServedModel | None, _: None) -> Response:
     """Check that a model is loaded and warm."""
-    status = "draining" if services.draining else "loading" if served is None else "ready"
+    status = "draining" if context.draining else "loading" if served is None else "ready"
     version = None if served is None else served.version
     return Response(encode(HealthStatus(status, version)), 200 if status == "ready" else 503)
 
 
 @ROUTES.get("/metrics", bytes, content_type=TEXT, operational=True)
-async def metrics(services: Services, _: ServedModel | None, __: None) -> Response:
+async def metrics(context: WorkerContext, _: ServedModel | None, __: None) -> Response:
     """Export metrics for Prometheus."""
-    return Response(services.metrics.render())
+    return Response(context.metrics.render())
 
 
 @ROUTES.get("/openapi.json", bytes, operational=True, public=True)
-async def openapi(services: Services, _: ServedModel | None, __: None) -> Response:
+async def openapi(context: WorkerContext, _: ServedModel | None, __: None) -> Response:
     """Get this document."""
-    return Response(services.openapi)
+    return Response(context.openapi)
 
 
 @ROUTES.get("/docs", bytes, content_type=HTML, operational=True, public=True)
-async def docs(_: Services, __: ServedModel | None, ___: None) -> Response:
+async def docs(_: WorkerContext, __: ServedModel | None, ___: None) -> Response:
     """Browse this document and try out requests."""
     return Response(files("pathdex.server").joinpath("docs.html").read_bytes())

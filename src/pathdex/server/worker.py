@@ -34,8 +34,8 @@ from pathdex.server.model_manager import ModelManager
 from pathdex.server.openapi import describe
 from pathdex.server.options import ServerOptions
 from pathdex.server.routes import ROUTES
-from pathdex.server.services import Services
 from pathdex.server.stores import open_store
+from pathdex.server.worker_context import WorkerContext
 
 log = logging.getLogger("pathdex.server")
 
@@ -70,8 +70,8 @@ class Worker(uvicorn.Server):
         self.models = ModelManager(ModelLoader.from_options(options), self.metrics, options.watch)
         store = None if options.user_store is None else open_store(options.user_store, options.limits.max_history)
         document = msgspec.json.encode(describe(ROUTES, options.limits, token=options.token is not None))
-        self.services = Services(options.limits, self.metrics, store, document)
-        app = App(self.services, self.models, startup=self._on_startup, shutdown=self._on_shutdown)
+        self.context = WorkerContext(options.limits, self.metrics, store, document)
+        app = App(self.context, self.models, startup=self._on_startup, shutdown=self._on_shutdown)
         self.failure: Exception | None = None
         """Why the first model could not be loaded."""
         self._stop_at: float | None = None
@@ -100,7 +100,7 @@ class Worker(uvicorn.Server):
 
     def drain(self, *, now: bool = False) -> None:
         """Report not ready; stop after the limit `drain`, or `now`, when all requests in flight are answered."""
-        self.services.draining = True
+        self.context.draining = True
         self._stop_at = time.monotonic() + (0.0 if now else self.options.limits.drain)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -155,7 +155,7 @@ class Worker(uvicorn.Server):
             with contextlib.suppress(asyncio.CancelledError):
                 await self._loading
         await self.models.close()
-        await self.services.close()
+        await self.context.close()
 
 
 def resident_bytes() -> int:

@@ -14,7 +14,7 @@ from pathdex.server.errors import RequestError
 from pathdex.server.limits import ServerLimits
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.schemas import QueryRequest
-from pathdex.server.services import Services
+from pathdex.server.worker_context import WorkerContext
 
 
 class MemoryStore:
@@ -37,15 +37,15 @@ class MemoryStore:
         self.closed = True
 
 
-def services(store: MemoryStore | None = None, **limits: Any) -> Services:
-    return Services(ServerLimits(**limits), ServerMetrics(), store)
+def context(store: MemoryStore | None = None, **limits: Any) -> WorkerContext:
+    return WorkerContext(ServerLimits(**limits), ServerMetrics(), store)
 
 
 def test_histories_come_from_requests_and_users() -> None:
     store = MemoryStore()
 
     async def run() -> Any:
-        shared = services(store)
+        shared = context(store)
         await shared.append_events([("ada", [1, 2])])
         found = await shared.histories([QueryRequest(history=[3]), QueryRequest(user="ada"), QueryRequest(user=7)])
         await shared.close()
@@ -57,7 +57,7 @@ def test_histories_come_from_requests_and_users() -> None:
 
 def test_a_user_without_a_store_is_an_error() -> None:
     with pytest.raises(RequestError) as caught:
-        asyncio.run(services().histories([QueryRequest(user="ada")]))
+        asyncio.run(context().histories([QueryRequest(user="ada")]))
     assert (caught.value.status, str(caught.value)) == (
         422,
         "user='ada': this server has no user store; send a history, or start the server with --user-store",
@@ -67,7 +67,7 @@ def test_a_user_without_a_store_is_an_error() -> None:
 def test_a_store_that_fails_is_503() -> None:
     store = MemoryStore()
     store.fails = True
-    shared = services(store)
+    shared = context(store)
     with pytest.raises(RequestError, match="the disk is full") as caught:
         asyncio.run(shared.append_events([("ada", [1])]))
     assert caught.value.status == 503
@@ -78,8 +78,8 @@ def test_work_in_threads_has_a_time_limit() -> None:
     release = threading.Event()
 
     async def run() -> None:
-        shared = services(timeout=0.01)
-        assert await services().in_thread(lambda: 3) == 3
+        shared = context(timeout=0.01)
+        assert await context().in_thread(lambda: 3) == 3
         try:
             await shared.in_thread(lambda: release.wait(20))
         finally:

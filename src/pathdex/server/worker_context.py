@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Services:
+class WorkerContext:
     """Shared state of the handlers. `openapi` is the encoded OpenAPI document."""
 
     def __init__(
