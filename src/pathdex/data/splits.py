@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -86,10 +86,7 @@ def split_temporal(data: Interactions, *, valid_share: float = 0.1, test_share: 
         rule = "a temporal split needs times, and the data has none"
         raise DataError(Problem(rule, remedy="read it with time=<column>, or split by users"))
     ends = np.sort(data.times)
-    first, second = (
-        _moment(ends, 1 - valid_share - test_share),
-        _moment(ends, 1 - test_share),
-    )
+    first, second = (_moment(ends, 1 - valid_share - test_share), _moment(ends, 1 - test_share))
     before_first, before_second = _rows_before(data, first), _rows_before(data, second)
     if not before_first.any():
         rule = "no interaction is before the first cut, since the times differ too little"
@@ -173,14 +170,7 @@ def _halves(data: Interactions, rows: NDArray[np.intp], generator: np.random.Gen
 def _heads(data: Interactions, cuts: NDArray[np.int64]) -> Interactions:
     """The first `cuts[i]` items of every row; empty rows are dropped."""
     rows = np.flatnonzero(cuts > 0)
-    kept = data.take(rows)
-    starts = kept.sequences.offsets[:-1]
-    heads, _ = kept.sequences.split_at(cuts[rows])
-    times = None
-    if kept.times is not None:
-        within = np.arange(len(kept.times)) - np.repeat(starts, kept.sequences.lengths)
-        times = kept.times[within < np.repeat(cuts[rows], kept.sequences.lengths)]
-    return replace(kept, sequences=heads, times=times)
+    return data.take(rows, cuts[rows])
 
 
 def _queries(data: Interactions, cuts: NDArray[np.int64], ends: NDArray[np.int64]) -> Queries:

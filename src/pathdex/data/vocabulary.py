@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pathdex.data.ragged import take_slices
 from pathdex.errors import DataError, Problem
 
 Id: TypeAlias = str | int
@@ -81,10 +82,8 @@ class Vocabulary:
         """A vocabulary of the ids with the given codes, in the given order."""
         if self._integers is not None:
             return Vocabulary(self._integers[codes])
-        starts, lengths = self._offsets[:-1][codes], np.diff(self._offsets)[codes]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        places = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Vocabulary.from_arrays({"text": self._text[places], "offsets": offsets})
+        text, offsets = take_slices(self._text, self._offsets[:-1][codes], np.diff(self._offsets)[codes])
+        return Vocabulary.from_arrays({"text": text, "offsets": offsets})
 
     @property
     def kind(self) -> str:

@@ -96,13 +96,7 @@ def _blocks(users_of: _Rows, items_of: _Rows) -> list[range]:
 
 @njit(cache=True, nogil=True)
 def _nearest_neighbours(
-    first: int,
-    users_of: _Rows,
-    items_of: _Rows,
-    norms: Floats,
-    shrinkage: float,
-    nearest: Int32s,
-    scores: Floats,
+    first: int, users_of: _Rows, items_of: _Rows, norms: Floats, shrinkage: float, nearest: Int32s, scores: Floats
 ) -> None:
     """Fill heaps (item, neighbour) for the items `first`, `first + 1`, ... from their users' items."""
     products = np.zeros(len(norms), np.float32)

@@ -68,13 +68,7 @@ def similarity_of(similar: Similar, items: Ints) -> Floats:
 
 @njit(cache=True, nogil=True)
 def join_neighbours(
-    similar: Similar,
-    items: Ints,
-    log_probability: Floats,
-    exclude: Int32s,
-    mask: Mask,
-    reserved: int,
-    candidates: int,
+    similar: Similar, items: Ints, log_probability: Floats, exclude: Int32s, mask: Mask, reserved: int, candidates: int
 ) -> tuple[Ints, Floats]:
     """At most `candidates` items: those from paths and, in `reserved` places, the most similar of the others.
 

@@ -102,14 +102,7 @@ def explain(retriever: Retriever, state: UserState, item: Id, code: int, *, beam
 
 
 def why_not(
-    retriever: Retriever,
-    state: UserState,
-    item: Id,
-    code: int,
-    *,
-    exclude_seen: bool,
-    n: int,
-    beam: int,
+    retriever: Retriever, state: UserState, item: Id, code: int, *, exclude_seen: bool, n: int, beam: int
 ) -> WhyNot:
     """What keeps one item out of the best n of a history, if anything does."""
     user = state.vector
@@ -137,12 +130,7 @@ def why_not(
 
 
 def _ranking(
-    retriever: Retriever,
-    state: UserState,
-    beam: int,
-    *,
-    min_candidates: int = 0,
-    exclude: Ints | None = None,
+    retriever: Retriever, state: UserState, beam: int, *, min_candidates: int = 0, exclude: Ints | None = None
 ) -> dict[int, tuple[float, int]]:
     """Score and rank, from 1, of every candidate of a beam, best first."""
     filters = NO_FILTERS if exclude is None else Filters(Ragged.from_rows([exclude]))

@@ -175,13 +175,7 @@ class Retriever:
         return _Eligible(as_readonly(where, np.bool_), count, listed)
 
     def _follow_paths(
-        self,
-        user: Floats,
-        exclude: Int32s,
-        eligible: _Eligible,
-        beam: int,
-        candidates: int | None,
-        min_candidates: int,
+        self, user: Floats, exclude: Int32s, eligible: _Eligible, beam: int, candidates: int | None, min_candidates: int
     ) -> tuple[Ints, Floats] | None:
         """The eligible items on the best paths; None where scoring all eligible items costs less."""
         if eligible.listed is not None:
