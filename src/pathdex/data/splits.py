@@ -14,6 +14,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import DataError, Problem
+from pathdex.parameters import count_problems
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +153,8 @@ def too_few_users(users: int, able: int, valid_users: int, test_users: int) -> P
 
 
 def _check_count(name: str, value: object, low: int = 0) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise DataError(Problem(f"must be a whole number of at least {low}", name, value))
+    if problems := count_problems(name, value, low):
+        raise DataError(*problems)
 
 
 def _halves(data: Interactions, rows: NDArray[np.intp], generator: np.random.Generator) -> Queries:

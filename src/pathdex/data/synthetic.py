@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pathdex.errors import ConfigError, Problem, StorageError
+from pathdex.parameters import count_problems
 from pathdex.progress import Progress
 from pathdex.storage.atomic import atomic_path
 
@@ -102,20 +103,9 @@ def _default_nodes(items: int, depth: int) -> int:
 
 
 def _check(users: int, items: int, interactions: int, depth: int, nodes: int, chunk: int, seed: int) -> None:
-    counts = {
-        "users": (users, 1),
-        "items": (items, 1),
-        "interactions": (interactions, 1),
-        "depth": (depth, 1),
-        "nodes": (nodes, 2),
-        "chunk": (chunk, 1),
-        "seed": (seed, 0),
-    }
-    problems = [
-        Problem(f"must be a whole number of at least {low}", name, value)
-        for name, (value, low) in counts.items()
-        if isinstance(value, bool) or not isinstance(value, int) or value < low
-    ]
+    counts = {"users": users, "items": items, "interactions": interactions, "depth": depth, "chunk": chunk}
+    problems = [problem for name, value in counts.items() for problem in count_problems(name, value)]
+    problems += count_problems("nodes", nodes, 2) + count_problems("seed", seed, 0)
     if not problems and interactions < max(users, items):
         rule = f"must be at least users={users} and items={items}, so that each occurs"
         problems.append(Problem(rule, "interactions", interactions))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from pathdex.data.columns import find_columns
-from pathdex.data.findings import Finding, info, warning
-from pathdex.data.formats import Source, SourceTable, open_source
+from pathdex.data.columns import guess_column
+from pathdex.data.findings import Finding, finding
+from pathdex.data.formats import Source, SourceTable
 from pathdex.data.interactions import Interactions
 from pathdex.data.readers import RowFilters, build
-from pathdex.data.rows import Rows, check_rows
+from pathdex.data.rows import Rows
 from pathdex.data.splits import too_few_users, users_to_hold_out
 from pathdex.errors import DataError
 
@@ -36,10 +36,7 @@ def validate(
     """
     filters = RowFilters(min_rating, min_interactions, min_item_interactions)
     try:
-        table = open_source(source, format)
-        rows = check_rows(
-            table, {"user": user, "item": item, "time": time, "rating": rating}, use_rating=filters.use_rating(rating)
-        )
+        table, rows = filters.open(source, format, user=user, item=item, time=time, rating=rating)
         if rows.findings:
             return list(rows.findings)
         data = build(rows, filters, name=table.name, ordered=table.ordered)
@@ -54,7 +51,7 @@ def validate(
         *_about_ids(rows),
         *_about_time(data, rows, table),
         *_about_rating(table, rows),
-        info("D410", f"{table.name} gives {data!r}"),
+        finding("info", "D410", f"{table.name} gives {data!r}"),
     ]
 
 
@@ -63,14 +60,14 @@ def _about_rows(data: Interactions) -> list[Finding]:
     duplicates = data.notes["duplicate_rows"]
     if duplicates:
         what = "user, item and time" if data.times is not None else "user and item"
-        findings.append(warning("D401", f"{duplicates:,} rows repeat an earlier {what}; they are kept"))
+        findings.append(finding("warning", "D401", f"{duplicates:,} rows repeat an earlier {what}; they are kept"))
     short = int((data.sequences.lengths == 1).sum())
     if short:
         rule = (
             f"{short:,} of {data.num_users:,} users have one interaction: nothing can be predicted for them, and they "
             "are not held out"
         )
-        findings.append(warning("D403", rule, remedy="min_interactions=2 drops them"))
+        findings.append(finding("warning", "D403", rule, remedy="min_interactions=2 drops them"))
     return findings
 
 
@@ -97,7 +94,7 @@ def _about_ids(rows: Rows) -> list[Finding]:
                     f"column {rows.columns[role]!r}: {len(found):,} {role} ids differ from another only by {how} "
                     f"({shown}{', ...' if len(found) > SHOWN_IDS else ''}); they are read as different {role}s"
                 )
-                findings.append(warning(code, rule))
+                findings.append(finding("warning", code, rule))
     return findings
 
 
@@ -107,22 +104,25 @@ def _about_time(data: Interactions, rows: Rows, table: SourceTable) -> list[Find
             f"{table.name} has no order: splits by time and by last items are refused, and a split by users cuts "
             "histories at random"
         )
-        return [warning("D407", rule)]
+        return [finding("warning", "D407", rule)]
     if data.times is None:
-        return [info("D406", f"{table.name} has no time column: the row order is used")]
+        return [finding("info", "D406", f"{table.name} has no time column: the row order is used")]
     if float(data.times.min()) == float(data.times.max()):
-        return [warning("D408", f"all rows of {table.name} have the same time: the row order is used")]
+        return [finding("warning", "D408", f"all rows of {table.name} have the same time: the row order is used")]
     earlier = pl.col("time") < pl.col("time").shift().over("user")
     late = int(rows.frame.select(earlier.sum()).collect().item())
     if late:
-        return [info("D402", f"{late:,} rows are earlier than the previous row of the same user; read sorts them")]
+        return [
+            finding(
+                "info", "D402", f"{late:,} rows are earlier than the previous row of the same user; read sorts them"
+            )
+        ]
     return []
 
 
 def _about_rating(table: SourceTable, rows: Rows) -> list[Finding]:
-    columns = table.frame.collect_schema().names()
-    found, _ = find_columns(columns, {"rating": None}, [], table.name)
-    if "rating" in rows.columns or not found:
+    column = guess_column("rating", table.frame.collect_schema().names())
+    if "rating" in rows.columns or column is None:
         return []
-    rule = f"column {found['rating']!r} looks like ratings and is not used"
-    return [info("D409", rule, remedy="min_rating= keeps only rows with at least that rating")]
+    rule = f"column {column!r} looks like ratings and is not used"
+    return [finding("info", "D409", rule, remedy="min_rating= keeps only rows with at least that rating")]

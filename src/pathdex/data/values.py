@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from pathdex.data.findings import Finding, error
+from pathdex.data.findings import Finding, finding
 
 _LOCAL_TIMES = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M")
 _ZONED_TIMES = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
@@ -47,7 +47,7 @@ def id_values(role: str, name: str, dtype: pl.DataType, *, text_file: bool) -> V
         rules.append(Rule("D203", column > 2**63 - 1, "have an id past 2^63", "make the ids text"))
     elif not (dtype.is_integer() or dtype == pl.Null):
         rule = f"column {name!r}: {dtype} cannot be an id; {role} ids must be whole numbers or text"
-        return error("D202", rule, remedy="cast it")
+        return finding("error", "D202", rule, remedy="cast it")
     return Values(rules, column.cast(pl.Int64))
 
 
@@ -71,7 +71,9 @@ def time_values(role: str, name: str, dtype: pl.DataType, first: str | None) -> 
         return Values([missing], _seconds(column))
     if dtype.is_integer() or dtype == pl.Null:
         return Values([missing], column)
-    return error("D205", f"column {name!r}: {dtype} cannot be a time", remedy="use numbers, dates or ISO 8601 text")
+    return finding(
+        "error", "D205", f"column {name!r}: {dtype} cannot be a time", remedy="use numbers, dates or ISO 8601 text"
+    )
 
 
 def rating_values(role: str, name: str, dtype: pl.DataType) -> Values | Finding:
@@ -83,7 +85,7 @@ def rating_values(role: str, name: str, dtype: pl.DataType) -> Values | Finding:
         odd = column.is_not_null() & number.is_null()
         rules.append(Rule("D207", odd, "have a rating that is not a number", "write ratings as numbers"))
     elif not (dtype.is_numeric() or dtype == pl.Null):
-        return error("D207", f"column {name!r}: {dtype} cannot be a rating", remedy="use numbers")
+        return finding("error", "D207", f"column {name!r}: {dtype} cannot be a rating", remedy="use numbers")
     missing = column.is_null() | number.is_nan().fill_null(False)
     negative = (number < 0).fill_null(False)
     return Values(

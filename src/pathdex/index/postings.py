@@ -12,7 +12,6 @@ from pathdex.errors import DataError
 from pathdex.index.checks import int_array, path_array, score_array
 from pathdex.index.paths import check_capacity, check_codes
 from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, gather_items
-from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.types import Floats, Int32s, Ints
 
 
@@ -109,9 +108,7 @@ class Postings:
         shares = np.zeros(len(self.items), np.float32) if log_shares is None else log_shares
         positions = np.searchsorted(self.paths, codes)
         used = self.paths[np.minimum(positions, len(self) - 1)] == codes
-        on_paths = PathItems(
-            as_readonly(self.offsets, np.int64), as_readonly(self.items, np.int32), as_readonly(shares)
-        )
+        on_paths = PathItems.pack(self.offsets, self.items, shares)
         found: tuple[Ints, Floats] = gather_items(
             on_paths, positions[used], log_probabilities[used], NO_ITEMS, ALL_ITEMS
         )

@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from pathdex.kernels.attention import HEADER, AttentionWeights, advance_attention, read_attention
+from pathdex.kernels.attention import Attention
 from pathdex.kernels.exp import sigmoid
 from pathdex.kernels.gemm import gemm_accumulate, gemv_accumulate
 from pathdex.kernels.layout import as_matrix, as_readonly
@@ -108,25 +108,6 @@ class Pooled(NamedTuple):
 
     def read(self, state: Floats, count: int) -> Floats:
         return _read_pooled(self, state, count)
-
-
-class Attention(NamedTuple):
-    """State: see `pathdex.kernels.attention`."""
-
-    weights: AttentionWeights
-
-    @classmethod
-    def pack(cls, weights: Weights) -> Attention:
-        return cls(AttentionWeights.pack(weights))
-
-    def state_rows(self, capacity: int) -> int:
-        return HEADER + 2 * capacity * len(self.weights.merge)
-
-    def advance(self, state: Floats, count: int, inputs: Floats) -> None:
-        advance_attention(self.weights, state, count, inputs)
-
-    def read(self, state: Floats, count: int) -> Floats:
-        return read_attention(self.weights, state, count)
 
 
 ENCODERS: dict[str, type[GRU | Pooled | Attention]] = {"gru": GRU, "pooled": Pooled, "attention": Attention}

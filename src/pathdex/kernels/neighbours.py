@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table
+from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.topk import top_k_items
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
@@ -18,6 +19,10 @@ class Neighbours(NamedTuple):
     offsets: Ints
     items: Int32s
     similarities: Floats
+
+    @classmethod
+    def pack(cls, offsets: Ints, items: Int32s, similarities: Floats) -> Neighbours:
+        return cls(as_readonly(offsets, np.int64), as_readonly(items, np.int32), as_readonly(similarities))
 
 
 class Similar(NamedTuple):

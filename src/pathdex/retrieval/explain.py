@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -150,13 +151,11 @@ def _lost_at(retriever: Retriever, user: Floats, path: int, beam: int) -> int:
 
 def _smallest_beam(retriever: Retriever, user: Floats, paths: Ints, beam: int) -> int:
     """The smallest beam that finds one of the paths, by bisection. `beam` itself finds none."""
-    low, high = beam, 2 * beam
-    while not np.isin(paths, retriever.search_paths(user, high)[0]).any():
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if np.isin(paths, retriever.search_paths(user, middle)[0]).any():
-            high = middle
-        else:
-            low = middle
-    return high
+
+    def finds(width: int) -> bool:
+        return bool(np.isin(paths, retriever.search_paths(user, width)[0]).any())
+
+    enough = 2 * beam
+    while not finds(enough):
+        enough *= 2
+    return bisect_left(range(enough), True, lo=enough // 2 + 1, key=finds)

@@ -24,6 +24,17 @@ SYNC_THREADS = 8
 
 
 @contextmanager
+def storage_errors(path: Path, remedy: str = REMEDY) -> Iterator[None]:
+    """Turn failures of the system into a `StorageError` about writing `path`."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError(f"cannot write {path}: {error.strerror or error}; {remedy}") from error
+
+
+@contextmanager
 def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     """A binary stream whose content replaces the file at `path` on success. Errors as in `atomic_path`."""
     with atomic_path(path) as staging, staging.open("wb") as stream:
@@ -37,7 +48,7 @@ def atomic_path(path: str | Path, *, remedy: str = REMEDY) -> Iterator[Path]:
     A failure leaves the old file; a full disk or a missing permission becomes a `StorageError`.
     """
     path = Path(path)
-    with _storage_errors(path, remedy), staging_folder(path) as staging:
+    with storage_errors(path, f"{remedy}; nothing was changed"), staging_folder(path) as staging:
         new = staging / NEW
         yield new
         new.chmod(0o644)
@@ -51,7 +62,7 @@ def atomic_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path
     With `overwrite` it replaces the folder at `path`. Errors as in `atomic_path`.
     """
     path = Path(path)
-    with _storage_errors(path, REMEDY), staging_folder(path) as staging:
+    with storage_errors(path, f"{REMEDY}; nothing was changed"), staging_folder(path) as staging:
         new = staging / NEW
         new.mkdir()
         try:
@@ -92,23 +103,10 @@ def publish_folder(staging: Path, target: Path, *, overwrite: bool = False) -> N
     _confirm(target)
 
 
-@contextmanager
-def _storage_errors(path: Path, remedy: str) -> Iterator[None]:
-    try:
-        yield
-    except StorageError:
-        raise
-    except OSError as error:
-        reason = error.strerror or error
-        raise StorageError(f"cannot write {path}: {reason}; {remedy}; nothing was changed") from error
-
-
 def _confirm(target: Path) -> None:
     """Wait until the renamed target is on disk."""
     try:
         sync(target.parent)
     except OSError as error:
-        reason = error.strerror or error
-        raise StorageError(
-            f"{target} is written, but the disk does not confirm it: {reason}; check the disk"
-        ) from error
+        reason = f"the disk does not confirm it: {error.strerror or error}"
+        raise StorageError(f"{target} is written, but {reason}; check the disk") from error
