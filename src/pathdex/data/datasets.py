@@ -14,7 +14,7 @@ from pathdex.errors import DataError, Problem, StorageError, did_you_mean
 from pathdex.progress import Progress
 from pathdex.storage.array_folder import file_digest
 from pathdex.storage.atomic import atomic_write, publish_file, storage_errors
-from pathdex.storage.durability import make_folders
+from pathdex.storage.filesystem import make_folders
 
 
 @dataclass(frozen=True)

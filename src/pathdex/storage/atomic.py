@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pathdex.errors import StorageError
-from pathdex.storage.durability import sync
-from pathdex.storage.exchange import exchange
+from pathdex.storage.filesystem import exchange, sync
 from pathdex.storage.staging import NEW, PREVIOUS, staging_folder
 
 REMEDY = "free space or choose another path"
