@@ -14,6 +14,7 @@ from typing import TypeAlias, TypedDict
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from pathdex.data.interactions import Interactions
@@ -108,9 +109,7 @@ def _check(items: int, users: int, mean_length: int, shared: float, seed: int, p
         raise ConfigError(problems)
 
 
-def _name_items(
-    generator: np.random.Generator, places: list[Place], items: int, shared: float
-) -> dict[str, tuple[Place, ...]]:
+def _name_items(generator: Generator, places: list[Place], items: int, shared: float) -> dict[str, tuple[Place, ...]]:
     paths: dict[str, tuple[Place, ...]] = {}
     wanted = np.arange(len(places) + 1) * items // len(places)
     for (interest, name), count in zip(places, np.diff(wanted).tolist(), strict=True):
@@ -126,11 +125,7 @@ def _name_items(
 
 
 def _walk(
-    generator: np.random.Generator,
-    places: list[Place],
-    paths: Mapping[str, tuple[Place, ...]],
-    users: int,
-    mean_length: int,
+    generator: Generator, places: list[Place], paths: Mapping[str, tuple[Place, ...]], users: int, mean_length: int
 ) -> tuple[Integers, Integers]:
     """The user and the item of every interaction, one step of all users at a time."""
     interests = list(INTERESTS)
@@ -170,19 +165,14 @@ def _walk(
 
 
 def _pick(
-    generator: np.random.Generator,
-    shelf_items: Integers,
-    shelf_start: Integers,
-    place: Integers,
-    seen: NDArray[np.bool_],
-    users: Integers,
+    generator: Generator, items: Integers, starts: Integers, place: Integers, seen: NDArray[np.bool_], users: Integers
 ) -> Integers:
     """An item of each user's theme by Zipf's law. An item that the user already has is redrawn, at most three times."""
-    size = np.diff(shelf_start)[place]
+    size = np.diff(starts)[place]
     item = np.zeros(len(place), np.int64)
     again = np.arange(len(place))
     for _ in range(4):
         rank = (np.power(size[again] + 1.0, generator.random(len(again))) - 1).astype(np.int64)
-        item[again] = shelf_items[shelf_start[place[again]] + np.minimum(rank, size[again] - 1)]
+        item[again] = items[starts[place[again]] + np.minimum(rank, size[again] - 1)]
         again = again[seen[users[again], item[again]]]
     return item

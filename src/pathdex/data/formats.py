@@ -69,10 +69,7 @@ def reading(name: str) -> Iterator[None]:
 def _format_of(path: Path) -> str:
     if path.is_dir():
         return _format_of_folder(path)
-    suffixes = [one.lower() for one in path.suffixes]
-    suffix = suffixes[-1] if suffixes else ""
-    if suffix == ".gz":
-        suffix = suffixes[-2] if len(suffixes) > 1 else ""
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     kind = _SUFFIXES.get(suffix)
     if kind is None:
         rule = f"{path}: the suffix {suffix!r} is unknown; known are {', '.join(_SUFFIXES)} (text also with .gz)"

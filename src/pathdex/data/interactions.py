@@ -42,11 +42,8 @@ class Interactions:
         return len(self.sequences.values)
 
     def __repr__(self) -> str:
-        order = "" if self.ordered else ", no order"
-        return (
-            f"Interactions({self.num_users:,} users, {self.num_items:,} items, "
-            f"{self.num_interactions:,} interactions{order})"
-        )
+        sizes = f"{self.num_users:,} users, {self.num_items:,} items, {self.num_interactions:,} interactions"
+        return f"Interactions({sizes}{'' if self.ordered else ', no order'})"
 
     def item_counts(self) -> NDArray[np.int64]:
         """N_v: how often each item of the catalogue occurs."""

@@ -133,9 +133,7 @@ def _duplicates(table: pl.DataFrame, moment: list[str], num_items: int) -> int:
 
 
 def _frequent(codes: NDArray[np.int32], size: int, least: int | None) -> NDArray[np.bool_]:
-    counts = np.bincount(codes, minlength=size)
-    frequent: NDArray[np.bool_] = counts >= (1 if least is None else least)
-    return frequent
+    return np.asarray(np.bincount(codes, minlength=size) >= (least or 1))
 
 
 def _compact(codes: NDArray[np.int32], vocabulary: Vocabulary) -> tuple[NDArray[np.int32], Vocabulary]:

@@ -114,12 +114,9 @@ def split_leave_last(data: Interactions, *, k: int = 1) -> Split:
     long = lengths > 2 * k
     if not long.any():
         raise DataError(Problem(f"no user has more than {2 * k} interactions", "k", k, "lower k"))
-    nothing = np.zeros_like(lengths)
-    return Split(
-        _heads(data, np.where(long, lengths - 2 * k, lengths)),
-        _queries(data, np.where(long, lengths - 2 * k, nothing), np.where(long, lengths - k, nothing)),
-        _queries(data, np.where(long, lengths - k, nothing), np.where(long, lengths, nothing)),
-    )
+    before_valid, before_test, end = (np.where(long, lengths - rest, 0) for rest in (2 * k, k, 0))
+    train = _heads(data, np.where(long, before_valid, lengths))
+    return Split(train, _queries(data, before_valid, before_test), _queries(data, before_test, end))
 
 
 SPLITS: dict[str, Callable[..., Split]] = {

@@ -10,6 +10,7 @@ from pathdex.data.findings import Finding, finding
 
 _LOCAL_TIMES = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M")
 _ZONED_TIMES = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
+_ISO_TIMES = {**dict.fromkeys(_LOCAL_TIMES), **dict.fromkeys(_ZONED_TIMES, "UTC")}
 
 
 @dataclass(frozen=True)
@@ -80,22 +81,15 @@ def rating_values(role: str, name: str, dtype: pl.DataType) -> Values | Finding:
     """Ratings become Float64."""
     column = pl.col(role)
     number = column.cast(pl.Float64, strict=False)
-    rules = []
+    missing = column.is_null() | number.is_nan().fill_null(False)
+    rules = [Rule("D206", missing, "have no rating or NaN", "fill in or remove these rows")]
     if dtype == pl.String:
         odd = column.is_not_null() & number.is_null()
         rules.append(Rule("D207", odd, "have a rating that is not a number", "write ratings as numbers"))
     elif not (dtype.is_numeric() or dtype == pl.Null):
         return finding("error", "D207", f"column {name!r}: {dtype} cannot be a rating", remedy="use numbers")
-    missing = column.is_null() | number.is_nan().fill_null(False)
     negative = (number < 0).fill_null(False)
-    return Values(
-        [
-            Rule("D206", missing, "have no rating or NaN", "fill in or remove these rows"),
-            *rules,
-            Rule("D208", negative, "have a rating below 0", "shift the scale to start at 0"),
-        ],
-        number,
-    )
+    return Values([*rules, Rule("D208", negative, "have a rating below 0", "shift the scale to start at 0")], number)
 
 
 def _is_number(text: str | None) -> bool:
@@ -107,14 +101,9 @@ def _is_number(text: str | None) -> bool:
 
 
 def _iso_seconds(column: pl.Expr) -> pl.Expr:
-    return pl.coalesce(
-        *(_seconds(column.str.to_datetime(form, strict=False, time_unit="us")) for form in _LOCAL_TIMES),
-        *(
-            _seconds(column.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC"))
-            for form in _ZONED_TIMES
-        ),
-        _seconds(column.str.to_date("%Y-%m-%d", strict=False)),
-    )
+    read = column.str.to_datetime
+    times = [read(form, strict=False, time_unit="us", time_zone=zone) for form, zone in _ISO_TIMES.items()]
+    return pl.coalesce(*map(_seconds, [*times, column.str.to_date("%Y-%m-%d", strict=False)]))
 
 
 def _seconds(column: pl.Expr) -> pl.Expr:

@@ -106,7 +106,6 @@ def why_not(
     retriever: Retriever, state: UserState, item: Id, code: int, *, exclude_seen: bool, n: int, beam: int
 ) -> WhyNot:
     """What keeps one item out of the best n of a history, if anything does."""
-    user = state.vector
     ranking = _ranking(retriever, state, beam, min_candidates=n, exclude=state.history if exclude_seen else None)
     rank = ranking[code][1] if code in ranking else None
     explanation = explain(retriever, state, item, code, beam=beam)
@@ -124,7 +123,7 @@ def why_not(
         n,
         beam,
         layer=max(path.lost_at or 0 for path in explanation.paths) if lost else None,
-        smallest_beam=_smallest_beam(retriever, user, retriever.paths[code], beam) if lost else None,
+        smallest_beam=_smallest_beam(retriever, state.vector, retriever.paths[code], beam) if lost else None,
         rank=rank,
         needed=scores[n - 1] if len(scores) >= n else None,
     )
