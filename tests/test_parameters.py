@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pathdex.errors import ConfigError, Problem
-from pathdex.parameters import check_fields, parameter
+from pathdex.parameters import check_fields, count_problems, parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,18 @@ def test_a_broken_rule_has_its_message(values: dict[str, Any], message: str) -> 
     with pytest.raises(ConfigError) as caught:
         Oven(**values)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("value", [True, 1.0, "2", None, 1, 10, np.int64(1)])
+def test_a_count_out_of_range_is_a_problem(value: Any) -> None:
+    (problem,) = count_problems("trays", value, 2, 9, "buy another")
+    assert str(problem) == f"trays={value!r}: must be a whole number of at least 2 and at most 9; buy another"
+
+
+@pytest.mark.parametrize("value", [2, 9, np.int32(3)])
+def test_a_count_in_range_is_no_problem(value: Any) -> None:
+    assert count_problems("trays", value, 2, 9) == []
+    assert count_problems("trays", value) == []
 
 
 def test_all_broken_rules_are_reported_and_rules_between_fields_only_after_them() -> None:

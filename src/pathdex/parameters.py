@@ -7,6 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from numbers import Integral
 from typing import Any
 
 from pathdex.errors import ConfigError, Problem, did_you_mean
@@ -37,6 +38,17 @@ def check_fields(config: Any, cross_checks: Callable[[], Sequence[Problem | str]
     problems = problems or list(cross_checks())
     if problems:
         raise ConfigError(problems)
+
+
+def count_problems(
+    name: str, value: Any, low: int = 1, high: int | None = None, remedy: str | None = None
+) -> list[Problem]:
+    """The problem with a value that must be a whole number from `low` to `high`, or no problem."""
+    whole = not isinstance(value, bool) and isinstance(value, Integral)
+    if whole and value >= low and (high is None or value <= high):
+        return []
+    limit = "" if high is None else f" and at most {high}"
+    return [Problem(f"must be a whole number of at least {low}{limit}", name, value, remedy)]
 
 
 def _broken_rule(spec: dataclasses.Field[Any], value: Any) -> Problem | None:

@@ -137,7 +137,7 @@ def test_without_a_published_checksum_the_first_download_is_recorded(tmp_path, m
 
 def test_a_folder_that_cannot_be_created(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match=r"cannot write to .*file.data: Not a directory; choose another folder"):
+    with pytest.raises(StorageError, match=r"cannot write .*file.data: Not a directory; choose another folder"):
         fetch("movielens-1m", tmp_path / "file" / "data")
 
 

@@ -15,10 +15,10 @@ def catalogue():
 
 def test_shared_shelves_exist():
     for name, interest in INTERESTS.items():
-        for theme in interest.themes.values():
-            other, shelf = theme.also
+        for theme in interest["themes"].values():
+            other, shelf = theme["also"]
             assert other != name
-            assert shelf in INTERESTS[other].themes
+            assert shelf in INTERESTS[other]["themes"]
 
 
 def test_sizes(catalogue):
@@ -43,7 +43,7 @@ def test_every_item_has_a_place(catalogue):
 def test_order_is_informative(catalogue):
     """The next item is far more often of the next theme than of the previous one."""
     data = catalogue.data
-    themes = [(interest, theme) for interest, words in INTERESTS.items() for theme in words.themes]
+    themes = [(interest, theme) for interest, words in INTERESTS.items() for theme in words["themes"]]
     home = np.array([themes.index(catalogue.paths[name][0]) for name in data.items.ids(range(data.num_items))])
     places = home[data.sequences.values]
     inside = np.diff(np.repeat(np.arange(data.num_users), data.sequences.lengths)) == 0

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pathdex.data import Ragged
+from pathdex.data.ragged import take_slices
 
 rows_of_numbers = st.lists(st.lists(st.integers(0, 1000), max_size=8), max_size=8)
 
@@ -32,14 +33,15 @@ def test_take_gives_the_rows_in_the_given_order(rows, data):
 
 
 @given(rows_of_numbers, st.data())
-def test_positions_index_parallel_arrays(rows, data):
+def test_slices_are_joined_with_their_offsets(rows, data):
     wanted = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=10)) if rows else []
     ragged = Ragged.from_rows(rows)
-    rows_taken = np.array(wanted, np.int64)
-    beside = np.arange(len(ragged.values)) * 10
-    assert beside[ragged.positions(rows_taken)].tolist() == [
-        10 * place for row in wanted for place in range(ragged.offsets[row], ragged.offsets[row + 1])
-    ]
+    beside = np.arange(len(ragged.values)) * 0.5
+    starts, lengths = ragged.offsets[:-1][np.array(wanted, np.int64)], ragged.lengths[np.array(wanted, np.int64)]
+    joined, offsets = take_slices(beside, starts, lengths)
+    expected = [0.5 * place for row in wanted for place in range(ragged.offsets[row], ragged.offsets[row + 1])]
+    assert joined.tolist() == expected
+    assert np.diff(offsets).tolist() == lengths.tolist()
 
 
 @given(rows_of_numbers, st.integers(0, 10))

@@ -131,8 +131,8 @@ def test_all_invalid_sizes_are_reported_together():
         "items=1.5: must be a whole number of at least 1",
         "interactions=True: must be a whole number of at least 1",
         "depth=0: must be a whole number of at least 1",
-        "nodes=1: must be a whole number of at least 2",
         "chunk=0: must be a whole number of at least 1",
+        "nodes=1: must be a whole number of at least 2",
         "seed=-1: must be a whole number of at least 0",
     )
 

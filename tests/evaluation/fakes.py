@@ -10,7 +10,7 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.retrieval.filters import NO_FILTERS, Filters
-from pathdex.retrieval.ranking import Ranking, top_n, top_n_of
+from pathdex.retrieval.ranking import Ranking, TopN, top_n_of
 from tests.fakes import FakeRecommender
 
 NUM_ITEMS = 10
@@ -40,7 +40,9 @@ class Countdown(FakeRecommender):
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
         self.calls.append((len(histories), filters.exclude is not None, options))
         if not options and self.reach == NUM_ITEMS:
-            return top_n(np.tile(-np.arange(NUM_ITEMS, dtype=np.float32), (len(histories), 1)), n, filters)
+            best = TopN(len(histories), NUM_ITEMS, n, filters)
+            best.add(np.tile(-np.arange(NUM_ITEMS, dtype=np.float32), (len(histories), 1)))
+            return best.ranking()
         found = self.candidate_items(histories, filters, n=n, **options)
         scores = [np.float32(self.bonus.get(int(item), 0.0) - item) for item in found.values]
         return top_n_of(found, np.array(scores, np.float32), NUM_ITEMS, n, filters)

@@ -19,10 +19,8 @@ from pathdex.kernels.layout import as_readonly
 from tests.kernels.structures import DIM, packed, random_structure, trie_of
 
 # Path 0 holds items 0 and 1, path 1 items 1 and 2, path 2 item 3; each item has the same share of its path.
-ON_PATHS = PathItems(
-    as_readonly(np.array([0, 2, 4, 5]), np.int64),
-    as_readonly(np.array([0, 1, 1, 2, 3]), np.int32),
-    as_readonly(np.log([0.5, 0.5, 0.5, 0.5, 1.0])),
+ON_PATHS = PathItems.pack(
+    np.array([0, 2, 4, 5]), np.array([0, 1, 1, 2, 3], np.int32), np.log([0.5, 0.5, 0.5, 0.5, 1.0]).astype(np.float32)
 )
 
 
@@ -43,6 +41,13 @@ def gather(
 def test_an_item_on_two_paths_gets_the_sum() -> None:
     assert gather([1, 0], [0.4, 0.2]) == pytest.approx({1: 0.3, 2: 0.2, 0: 0.1})
     assert list(gather([1, 0], [0.4, 0.2])) == [1, 2, 0]  # in the order of their first path
+
+
+def test_probabilities_may_underflow() -> None:
+    low = np.full(2, -5000.0, np.float32)
+    items, log_p = gather_items(ON_PATHS, np.array([0, 1]), low, NO_ITEMS, ALL_ITEMS)
+    assert items.tolist() == [0, 1, 2]
+    assert log_p == pytest.approx([-5000.0 + np.log(0.5), -5000.0, -5000.0 + np.log(0.5)])
 
 
 def test_excluded_and_masked_items_are_missing() -> None:
@@ -80,9 +85,7 @@ def test_reranking_equals_sorting_and_nan_is_last(prior: list[float], n: int) ->
 def test_a_beam_doubles_until_there_are_enough_candidates() -> None:
     weights = packed(random_structure("mlp", 4, 2, 0))
     postings = Postings.from_paths(np.arange(16)[:, None], 4, 2)  # one item per path
-    on_paths = PathItems(
-        as_readonly(postings.offsets, np.int64), as_readonly(postings.items, np.int32), as_readonly(np.zeros(16))
-    )
+    on_paths = PathItems.pack(postings.offsets, postings.items, np.zeros(16, np.float32))
 
     def search(beam: int, min_candidates: int, max_beam: int) -> tuple[bool, int]:
         enough, items, _ = find_candidates(

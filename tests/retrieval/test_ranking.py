@@ -19,7 +19,6 @@ from pathdex.retrieval.ranking import (
     no_ranking,
     replace_rows,
     row_blocks,
-    top_n,
     top_n_of,
 )
 
@@ -45,6 +44,12 @@ def sorted_answer(scores: NDArray[np.float32], n: int, eligible: NDArray[np.bool
     """The readable twin for one query."""
     order = sorted(np.flatnonzero(eligible).tolist(), key=lambda item: (-scores[item], item))
     return [(item, float(scores[item])) for item in order[:n]]
+
+
+def top_n(scores: NDArray[np.float32], n: int, filters: Filters = NO_FILTERS) -> Ranking:
+    best = TopN(*scores.shape, n, filters)
+    best.add(scores)
+    return best.ranking()
 
 
 def answers(ranking: Ranking) -> list[list[tuple[int, float]]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.index.paths import decode_paths, encode_paths
+from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, gather_items
 from pathdex.kernels.neighbours import Neighbours
 from pathdex.model.beam import beam_search
 from pathdex.model.structure import path_log_probabilities
@@ -150,9 +151,8 @@ def test_a_narrow_beam_finds_the_items_of_the_model_beam(rows: list[list[int]], 
     nodes, log_p = beam_search(model.network.structure, users, beam, prefixes)
     for row, paths, totals in zip(rows, nodes.numpy(), log_p.numpy(), strict=True):
         kept = np.isfinite(totals)
-        items, index = model.postings.gather(
-            encode_paths(paths[kept], model.num_nodes), totals[kept], model.model_state.log_shares
-        )
+        positions = np.searchsorted(model.postings.paths, encode_paths(paths[kept], model.num_nodes))
+        items, index = gather_items(model.retriever.on_paths, positions, totals[kept], NO_ITEMS, ALL_ITEMS)
         found = model.retriever.find_candidates(
             model.retriever.encoder.encode(np.array(row)), NO_FILTERS, 0, beam=beam, min_candidates=0
         )

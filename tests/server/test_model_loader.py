@@ -149,7 +149,7 @@ class Odd(Popularity):
 
     def rank(self, histories: Any, n: int, *args: Any, **options: Any) -> Ranking:
         right = super().rank(histories, n, *args, **options)
-        return Ranking(**{**vars(right), **{name: change(getattr(right, name)) for name, change in self.wrong.items()}})
+        return right._replace(**{name: change(getattr(right, name)) for name, change in self.wrong.items()})
 
 
 @pytest.mark.parametrize(

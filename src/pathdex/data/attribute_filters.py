@@ -112,28 +112,24 @@ class Column:
     def _value(self, one: Any, given: Any) -> float | None:
         """One value as a code or a number; None if no item has it."""
         plain = _plain(one)
-        if self.dictionary is None:
-            number = _number(plain)
-            if number is None:
-                raise self._error(given, *_RULES["number"])
-            return _fraction(number)
-        key: str | int | float | None
+        key: Any
         if self.kind == "text":
             key = plain if isinstance(plain, str | int) and not isinstance(plain, bool) else None
         elif self.kind == "boolean":
             key = _truth(plain)
         else:
-            key = int(plain) if isinstance(plain, bool) else _number(plain)
+            key = int(plain) if isinstance(plain, bool) and self.kind == "integer" else _number(plain)
         if key is None or (self.kind == "integer" and isinstance(plain, str) and not isinstance(key, int)):
             raise self._error(given, *_RULES[self.kind])
-        code = self.dictionary.code(key)  # type: ignore[arg-type]
+        if self.dictionary is None:
+            return _fraction(key)
+        code = self.dictionary.code(key)
         return None if code == UNKNOWN else code
 
     def _range(self, given: Mapping[Any, Any]) -> Condition:
         if self.kind not in ("integer", "number"):
-            raise self._error(
-                given, f"holds {self.kind} values, which have no range", "pass a value or a list of values"
-            )
+            rule = f"holds {self.kind} values, which have no range"
+            raise self._error(given, rule, "pass a value or a list of values")
         bounds = {name: bound for name, bound in given.items() if bound is not None}
         if not bounds or not bounds.keys() <= {"min", "max"}:
             raise self._error(given, "takes a range with min, max or both", "write it as {'min': 5, 'max': 20}")

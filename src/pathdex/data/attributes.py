@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -23,6 +23,7 @@ from pathdex.errors import DataError, Problem, QueryError, did_you_mean
 Mask: TypeAlias = NDArray[np.bool_]
 _Key: TypeAlias = tuple[tuple[str, Condition], ...]
 
+_EXAMPLE = "write it as {'category': ['a', 'b']}"
 CACHE_BYTES = 64 * 2**20
 """The default memory limit for cached masks."""
 
@@ -49,7 +50,7 @@ class Attributes:
         table = open_source(source, format)
         with reading(table.name):
             frame = table.frame.collect()
-        rows = check_rows(replace(table, frame=frame.lazy()), {"item": item}, use_rating=False)
+        rows = check_rows(replace(table, frame=frame.lazy()), {"item": item})
         raise_errors(rows.findings)
         ids = rows.frame.collect()["item"]
         _refuse_repeats(ids, rows.columns["item"], table.name)
@@ -90,37 +91,30 @@ class Attributes:
                 stacklevel=2,
             )
         values = {name: column.align(item_of_row, len(items)) for name, column in self.values.items()}
-        return AlignedAttributes(
-            values, self.skipped, len(items), len(items) - used, len(self) - used, cache_bytes=cache_bytes
-        )
+        return AlignedAttributes(values, self.skipped, len(items), len(items) - used, len(self) - used, cache_bytes)
 
 
+@dataclass(eq=False, repr=False)
 class AlignedAttributes:
     """Attributes by item code. Thread-safe."""
 
-    def __init__(
-        self,
-        values: Mapping[str, Column],
-        skipped: Mapping[str, str],
-        num_items: int,
-        missing: int,
-        unknown: int,
-        *,
-        cache_bytes: int = CACHE_BYTES,
-    ) -> None:
-        self._values = values
-        self._skipped = skipped
-        self.num_items = num_items
-        self.missing = missing
-        """How many items of the model have no row in the table."""
-        self.unknown = unknown
-        """How many rows of the table are of items unknown to the model."""
+    values: Mapping[str, Column]
+    """The attributes by item code."""
+    skipped: Mapping[str, str]
+    num_items: int
+    missing: int
+    """How many items of the model have no row in the table."""
+    unknown: int
+    """How many rows of the table are of items unknown to the model."""
+    cache_bytes: InitVar[int] = CACHE_BYTES
+
+    def __post_init__(self, cache_bytes: int) -> None:
         self._cache = _MaskCache(cache_bytes)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The column names that `where` accepts."""
-        return tuple(self._values)
+        return tuple(self.values)
 
     def __repr__(self) -> str:
         return f"AlignedAttributes({self.num_items:,} items, {self.missing:,} without a row; {', '.join(self.columns)})"
@@ -133,12 +127,7 @@ class AlignedAttributes:
         any of them does. Items without a value match no condition. Without conditions, every item matches.
         """
         if not isinstance(where, Mapping):
-            raise QueryError(
-                "must map columns to values",
-                argument="where",
-                value=where,
-                remedy="write it as {'category': ['a', 'b']}",
-            )
+            raise QueryError("must map columns to values", argument="where", value=where, remedy=_EXAMPLE)
         conditions = {name: self._column(name, given).condition(given) for name, given in where.items()}
         key = tuple(sorted(conditions.items(), key=lambda one: one[0]))
         found = self._cache.get(key)
@@ -147,15 +136,15 @@ class AlignedAttributes:
     def _compute(self, key: _Key) -> Mask:
         mask = np.ones(self.num_items, np.bool_)
         for name, condition in key:
-            mask &= self._values[name].select(condition, self.num_items)
+            mask &= self.values[name].select(condition, self.num_items)
         return mask
 
     def _column(self, name: Any, given: Any) -> Column:
-        if name in self._values:
-            return self._values[name]
+        if name in self.values:
+            return self.values[name]
         argument = f"where[{name!r}]"
-        if name in self._skipped:
-            rule = f"a column of type {self._skipped[name]} supports no conditions"
+        if name in self.skipped:
+            rule = f"a column of type {self.skipped[name]} supports no conditions"
             remedy = "cast it to text, whole numbers, booleans, numbers or lists of these, and read the table again"
             raise QueryError(rule, argument=argument, value=given, remedy=remedy)
         shown = ", ".join(self.columns) or "none"
@@ -203,9 +192,8 @@ class _MaskCache:
 def _refuse_repeats(ids: pl.Series, column: str, name: str) -> None:
     repeated = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
     if len(repeated):
-        shown = ", ".join(repr(one) for one in repeated.head(SHOWN_ROWS)) + (
-            ", ..." if len(repeated) > SHOWN_ROWS else ""
-        )
+        more = ", ..." if len(repeated) > SHOWN_ROWS else ""
+        shown = ", ".join(map(repr, repeated.head(SHOWN_ROWS))) + more
         rule = f"column {column!r} of {name}: {len(repeated):,} items have more than one row ({shown})"
         remedy = "keep one row per item; several values of an item go into a list column"
         raise DataError(Problem(rule, remedy=remedy))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pathdex.data.findings import Finding, error
+from pathdex.data.findings import Finding, finding
 from pathdex.errors import did_you_mean
 
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
@@ -25,21 +25,21 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
 
 
 def find_columns(
-    columns: Sequence[str], named: Mapping[str, str | None], required: Sequence[str], source: str
+    columns: Sequence[str], named: Mapping[str, str | None], source: str
 ) -> tuple[dict[str, str], list[Finding]]:
-    """The column of each role of `named`, and the errors. A role without a name takes one of `COMMON_NAMES`."""
+    """The column of each role of `named`, and the errors. Only times are optional."""
     found: dict[str, str] = {}
     problems: list[Finding] = []
     shown = ", ".join(columns) or "none"
     for role, name in named.items():
-        guess = _guess(role, columns) if name is None else name
+        guess = guess_column(role, columns) if name is None else name
         if guess is None:
-            if role in required:
+            if role != "time":
                 rule = f"no {role} column found in {source}; its columns are: {shown}"
-                problems.append(error("D104", rule, remedy=f"name it with {role}= or --{role}"))
+                problems.append(finding("error", "D104", rule, remedy=f"name it with {role}= or --{role}"))
         elif guess not in columns:
             rule = f"{source} has no such column; its columns are: {shown}{did_you_mean(guess, columns)}"
-            problems.append(error("D103", rule, argument=role, value=guess))
+            problems.append(finding("error", "D103", rule, argument=role, value=guess))
         else:
             found[role] = guess
     for name in dict.fromkeys(found.values()):
@@ -47,11 +47,12 @@ def find_columns(
         if len(roles) > 1:
             given = ", ".join(f"{role}=" for role in roles)
             rule = f"the column {name!r} of {source} is used for {given}"
-            problems.append(error("D105", rule, remedy="name one for each"))
+            problems.append(finding("error", "D105", rule, remedy="name one for each"))
     return found, problems
 
 
-def _guess(role: str, columns: Sequence[str]) -> str | None:
+def guess_column(role: str, columns: Sequence[str]) -> str | None:
+    """The first column with one of the `COMMON_NAMES` of a role, or None."""
     plain = {_plain(name): name for name in reversed(columns)}
     return next((plain[name] for name in COMMON_NAMES[role] if name in plain), None)
 

@@ -13,8 +13,8 @@ from pathdex.data.download import download
 from pathdex.errors import DataError, Problem, StorageError, did_you_mean
 from pathdex.progress import Progress
 from pathdex.storage.array_folder import file_digest
-from pathdex.storage.atomic import atomic_write, publish_file
-from pathdex.storage.durability import make_folders
+from pathdex.storage.atomic import atomic_write, publish_file, storage_errors
+from pathdex.storage.filesystem import make_folders
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,8 @@ def fetch(
     dataset = find_dataset(name)
     target = Path(folder) / dataset.filename
     part = target.with_name(target.name + ".part")
-    try:
+    with storage_errors(target.parent, "choose another folder"):
         make_folders(target.parent)
-    except OSError as error:
-        raise StorageError(f"cannot write to {folder}: {error.strerror}; choose another folder") from error
     if target.exists():
         _verify(dataset, target, f"remove {target} and fetch again")
         return target
@@ -106,20 +104,15 @@ def fetch(
     if dataset.md5 is None:
         with atomic_write(_record(target)) as stream:
             stream.write(f"{file_digest(part, 'sha256')}  {target.name}\n".encode())
-    try:
+    with storage_errors(target, "choose another folder"):
         publish_file(part, target)
-    except StorageError:
-        raise
-    except OSError as error:
-        raise StorageError(f"cannot write {target}: {error.strerror}; choose another folder") from error
     return target
 
 
 def _adopt(dataset: Dataset, file: Path, part: Path) -> None:
     if not file.is_file():
-        raise DataError(
-            Problem("is not a file", "file", str(file), f"pass the path of a downloaded {dataset.filename}")
-        )
+        remedy = f"pass the path of a downloaded {dataset.filename}"
+        raise DataError(Problem("is not a file", "file", str(file), remedy))
     _verify(dataset, file, f"download {dataset.url} again")
     try:
         part.unlink(missing_ok=True)

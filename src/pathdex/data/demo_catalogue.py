@@ -10,15 +10,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from pathdex.data.interactions import Interactions
 from pathdex.data.readers import read
 from pathdex.errors import ConfigError, Problem
+from pathdex.parameters import count_problems
 
 Place: TypeAlias = tuple[str, str]
 """An interest and one of its themes."""
@@ -32,34 +34,23 @@ RETURN = 0.1
 """Probability that a user switches to another of their interests."""
 
 
-@dataclass(frozen=True)
-class Theme:
+class Theme(TypedDict):
     """A shelf of products. Its shared items are also on the shelf `also`."""
 
-    also: Place
-    products: tuple[str, ...]
+    also: list[str]
+    products: list[str]
 
 
-@dataclass(frozen=True)
-class Interest:
+class Interest(TypedDict):
     """A field of products. Users drift from each theme to the next. An item is a quality and a product."""
 
-    qualities: tuple[str, ...]
-    themes: Mapping[str, Theme]
+    qualities: list[str]
+    themes: dict[str, Theme]
 
 
-def _read_interests() -> dict[str, Interest]:
-    content = json.loads(resources.files("pathdex.data").joinpath("demo_catalogue.json").read_text("utf-8"))
-    return {
-        name: Interest(
-            tuple(words["qualities"]),
-            {theme: Theme(tuple(one["also"]), tuple(one["products"])) for theme, one in words["themes"].items()},
-        )
-        for name, words in content.items()
-    }
-
-
-INTERESTS: Mapping[str, Interest] = _read_interests()
+INTERESTS: Mapping[str, Interest] = json.loads(
+    resources.files("pathdex.data").joinpath("demo_catalogue.json").read_text("utf-8")
+)
 
 
 @dataclass(frozen=True)
@@ -92,7 +83,7 @@ def demo_catalogue(
     items predict the next; a shared item can lead to its other interest. Popularity within a theme follows Zipf's law.
     `shared` is the share of the items with two interests.
     """
-    places = [(interest, theme) for interest, words in INTERESTS.items() for theme in words.themes]
+    places = [(interest, theme) for interest, words in INTERESTS.items() for theme in words["themes"]]
     _check(items, users, mean_length, shared, seed, len(places))
     generator = np.random.default_rng(seed)
     paths = _name_items(generator, places, items, shared)
@@ -106,47 +97,35 @@ def demo_catalogue(
 
 def _check(items: int, users: int, mean_length: int, shared: float, seed: int, places: int) -> None:
     room = sum(
-        len(words.qualities) * len(theme.products) for words in INTERESTS.values() for theme in words.themes.values()
+        len(words["qualities"]) * len(theme["products"])
+        for words in INTERESTS.values()
+        for theme in words["themes"].values()
     )
-    problems = []
-    for name, value, low, high in (
-        ("items", items, places, room // 2),
-        ("users", users, 1, None),
-        ("mean_length", mean_length, 2, None),
-        ("seed", seed, 0, None),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
-            limit = f" and at most {high}" if high is not None else ""
-            problems.append(Problem(f"must be a whole number of at least {low}{limit}", name, value))
+    problems = count_problems("items", items, places, room // 2) + count_problems("users", users)
+    problems += count_problems("mean_length", mean_length, 2) + count_problems("seed", seed, 0)
     if not 0 <= shared <= 1:
         problems.append(Problem("must be a share from 0 to 1", "shared", shared))
     if problems:
         raise ConfigError(problems)
 
 
-def _name_items(
-    generator: np.random.Generator, places: list[Place], items: int, shared: float
-) -> dict[str, tuple[Place, ...]]:
+def _name_items(generator: Generator, places: list[Place], items: int, shared: float) -> dict[str, tuple[Place, ...]]:
     paths: dict[str, tuple[Place, ...]] = {}
     wanted = np.arange(len(places) + 1) * items // len(places)
     for (interest, name), count in zip(places, np.diff(wanted).tolist(), strict=True):
         words = INTERESTS[interest]
-        theme = words.themes[name]
-        first, *others = [f"{quality} {product}" for product in theme.products for quality in words.qualities]
+        theme = words["themes"][name]
+        first, *others = [f"{quality} {product}" for product in theme["products"] for quality in words["qualities"]]
         names = [one for one in (first, *map(str, generator.permutation(others))) if one not in paths][:count]
         # The first name is always used, and shared first: dark chocolate is food and a gift for every seed.
-        doubled = round(shared * count)
-        paths |= dict.fromkeys(names[:doubled], ((interest, name), theme.also))
+        doubled, also = round(shared * count), (theme["also"][0], theme["also"][1])
+        paths |= dict.fromkeys(names[:doubled], ((interest, name), also))
         paths |= dict.fromkeys(names[doubled:], ((interest, name),))
     return paths
 
 
 def _walk(
-    generator: np.random.Generator,
-    places: list[Place],
-    paths: Mapping[str, tuple[Place, ...]],
-    users: int,
-    mean_length: int,
+    generator: Generator, places: list[Place], paths: Mapping[str, tuple[Place, ...]], users: int, mean_length: int
 ) -> tuple[Integers, Integers]:
     """The user and the item of every interaction, one step of all users at a time."""
     interests = list(INTERESTS)
@@ -186,19 +165,14 @@ def _walk(
 
 
 def _pick(
-    generator: np.random.Generator,
-    shelf_items: Integers,
-    shelf_start: Integers,
-    place: Integers,
-    seen: NDArray[np.bool_],
-    users: Integers,
+    generator: Generator, items: Integers, starts: Integers, place: Integers, seen: NDArray[np.bool_], users: Integers
 ) -> Integers:
     """An item of each user's theme by Zipf's law. An item that the user already has is redrawn, at most three times."""
-    size = np.diff(shelf_start)[place]
+    size = np.diff(starts)[place]
     item = np.zeros(len(place), np.int64)
     again = np.arange(len(place))
     for _ in range(4):
         rank = (np.power(size[again] + 1.0, generator.random(len(again))) - 1).astype(np.int64)
-        item[again] = shelf_items[shelf_start[place[again]] + np.minimum(rank, size[again] - 1)]
+        item[again] = items[starts[place[again]] + np.minimum(rank, size[again] - 1)]
         again = again[seen[users[again], item[again]]]
     return item

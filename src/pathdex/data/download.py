@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pathdex.errors import DataError, Problem, StorageError
+from pathdex.errors import DataError, Problem
 from pathdex.progress import Progress
+from pathdex.storage.atomic import storage_errors
 from pathdex.storage.json_file import write_json
 
 ATTEMPTS = 4
@@ -30,7 +31,7 @@ def download(url: str, part: Path, *, progress: Progress | None = None) -> None:
     `part.json` beside it identifies the version on the server; if that changed, the download starts over.
     """
     reason = "the connection broke"
-    try:
+    with storage_errors(part, "free space or choose another folder"):
         for _ in range(ATTEMPTS):
             try:
                 if _continue(url, part, progress):
@@ -40,12 +41,6 @@ def download(url: str, part: Path, *, progress: Progress | None = None) -> None:
                 reason = str(error)
                 if _size(part) == 0:
                     break
-    except StorageError:
-        raise
-    except OSError as error:
-        raise StorageError(
-            f"cannot write {part}: {error.strerror or error}; free space or choose another folder"
-        ) from error
     kept = f"{_size(part):,} bytes are kept; repeat the call to resume" if _size(part) else None
     raise DataError(Problem(f"cannot download {url}: {reason}", remedy=kept))
 

@@ -42,18 +42,10 @@ class Finding:
         return f"{self.level} {self.code}: {self.message}"
 
 
-def error(
-    code: str, rule: str, *, argument: str | None = None, value: Any = None, remedy: str | None = None
+def finding(
+    level: Level, code: str, rule: str, *, argument: str | None = None, value: Any = None, remedy: str | None = None
 ) -> Finding:
-    return Finding("error", code, Problem(rule, argument, value, remedy))
-
-
-def warning(code: str, rule: str, *, remedy: str | None = None) -> Finding:
-    return Finding("warning", code, Problem(rule, remedy=remedy))
-
-
-def info(code: str, rule: str, *, remedy: str | None = None) -> Finding:
-    return Finding("info", code, Problem(rule, remedy=remedy))
+    return Finding(level, code, Problem(rule, argument, value, remedy))
 
 
 def raise_errors(findings: Iterable[Finding]) -> None:

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,8 +21,8 @@ from pathdex.errors import DataError, Problem
 Source: TypeAlias = str | os.PathLike[str] | pl.DataFrame | pl.LazyFrame | Any
 """A path, a polars or pandas frame, an Arrow table, or a scipy sparse matrix."""
 
-MOVIELENS_COLUMNS = ["user_id", "item_id", "rating", "timestamp"]
-AMAZON_COLUMNS = ["user_id", "item_id", "rating", "timestamp"]
+HEADERLESS_COLUMNS = ["user_id", "item_id", "rating", "timestamp"]
+"""Of MovieLens `.dat` files and of the ratings-only files of Amazon 2014."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ def open_source(source: Source, format: str | None = None) -> SourceTable:
         if not path.exists():
             raise DataError(Problem(f"{path} does not exist", remedy="check the path"))
         with reading(str(path)):
-            return FORMATS[format or _format_of(path)](path)
+            kind = format or _format_of(path)
+            return SourceTable(FORMATS[kind](path), str(path), typed=kind in _TYPED)
     if format is not None:
         raise DataError(Problem("is for files only", "format", format, f"leave it out for a {type(source).__name__}"))
     with reading(f"the {type(source).__name__}"):
@@ -67,10 +69,7 @@ def reading(name: str) -> Iterator[None]:
 def _format_of(path: Path) -> str:
     if path.is_dir():
         return _format_of_folder(path)
-    suffixes = [one.lower() for one in path.suffixes]
-    suffix = suffixes[-1] if suffixes else ""
-    if suffix == ".gz":
-        suffix = suffixes[-2] if len(suffixes) > 1 else ""
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     kind = _SUFFIXES.get(suffix)
     if kind is None:
         rule = f"{path}: the suffix {suffix!r} is unknown; known are {', '.join(_SUFFIXES)} (text also with .gz)"
@@ -89,63 +88,43 @@ def _format_of_folder(folder: Path) -> str:
     raise DataError(Problem(rule, remedy="pass a folder that has"))
 
 
-def _open_parquet(path: Path) -> SourceTable:
+def _scan_parquet(path: Path) -> pl.LazyFrame:
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise DataError(Problem(f"{path} holds no Parquet files", remedy="check the path"))
-    return SourceTable(pl.scan_parquet(files, glob=False), str(path))
+    return pl.scan_parquet(files, glob=False)
 
 
-def _open_csv(path: Path) -> SourceTable:
-    return SourceTable(_scan_text(path, ","), str(path), typed=False)
-
-
-def _open_tsv(path: Path) -> SourceTable:
-    return SourceTable(_scan_text(path, "\t"), str(path), typed=False)
-
-
-def _open_jsonl(path: Path) -> SourceTable:
-    return SourceTable(pl.scan_ndjson(path, infer_schema_length=None), str(path))
-
-
-def _open_inter(path: Path) -> SourceTable:
+def _scan_inter(path: Path) -> pl.LazyFrame:
     """RecBole's atomic file: tab-separated, each name in the header followed by `:type`."""
     frame = _scan_text(path, "\t", quote_char=None)
-    names = frame.collect_schema().names()
-    return SourceTable(frame.rename({name: name.split(":")[0] for name in names}), str(path), typed=False)
+    return frame.rename({name: name.split(":")[0] for name in frame.collect_schema().names()})
 
 
-def _open_amazon(path: Path) -> SourceTable:
-    """The ratings-only files of Amazon 2014: user, item, rating, timestamp, without a header."""
-    return SourceTable(_scan_text(path, ",", has_header=False, new_columns=AMAZON_COLUMNS), str(path), typed=False)
-
-
-def _open_movielens(path: Path) -> SourceTable:
+def _scan_movielens(path: Path) -> pl.LazyFrame:
     """A GroupLens archive, its unpacked folder, or the ratings file in it."""
-    file = path
+    content: Path | bytes = path
+    name = path.name
     if path.is_dir():
-        found = next((path / name for name in _RATINGS if (path / name).is_file()), None)
-        if found is None:
-            rule = f"{path} is not a MovieLens folder: it has neither {' nor '.join(_RATINGS)}"
-            raise DataError(Problem(rule, remedy="check the path"))
-        file = found
-    if file.suffix == ".csv":
-        return SourceTable(_scan_text(file, ","), str(path), typed=False)
-    if file.suffix == ".dat":
-        return SourceTable(_scan_dat(file.read_bytes()), str(path), typed=False)
-    with zipfile.ZipFile(path) as archive:
-        member = next((one for name in _RATINGS for one in archive.namelist() if one.rsplit("/", 1)[-1] == name), None)
-        if member is None:
-            rule = f"{path} is not a MovieLens archive: it holds neither {' nor '.join(_RATINGS)}"
-            raise DataError(Problem(rule, remedy="check the path"))
-        content = archive.read(member)
-    frame = _scan_text(content, ",") if member.endswith(".csv") else _scan_dat(content)
-    return SourceTable(frame, str(path), typed=False)
-
-
-def _scan_dat(content: bytes) -> pl.LazyFrame:
+        name = _ratings_in(path, "folder: it has", [one for one in _RATINGS if (path / one).is_file()])
+        content = path / name
+    elif path.suffix not in (".csv", ".dat"):
+        with zipfile.ZipFile(path) as archive:
+            members = [one for file in _RATINGS for one in archive.namelist() if one.rsplit("/", 1)[-1] == file]
+            name = _ratings_in(path, "archive: it holds", members)
+            content = archive.read(name)
+    if name.endswith(".csv"):
+        return _scan_text(content, ",")
     # Polars takes separators of one byte only.
-    return _scan_text(content.replace(b"::", b"\t"), "\t", has_header=False, new_columns=MOVIELENS_COLUMNS)
+    raw = content if isinstance(content, bytes) else content.read_bytes()
+    return _scan_text(raw.replace(b"::", b"\t"), "\t", has_header=False, new_columns=HEADERLESS_COLUMNS)
+
+
+def _ratings_in(path: Path, kind: str, found: list[str]) -> str:
+    if not found:
+        rule = f"{path} is not a MovieLens {kind} neither {' nor '.join(_RATINGS)}"
+        raise DataError(Problem(rule, remedy="check the path"))
+    return found[0]
 
 
 def _scan_text(source: Path | bytes, separator: str, **options: Any) -> pl.LazyFrame:
@@ -193,15 +172,16 @@ def _is_headerless_amazon(path: Path) -> bool:
 
 _RATINGS = ("ratings.dat", "ratings.csv")
 
-FORMATS: dict[str, Callable[[Path], SourceTable]] = {
-    "csv": _open_csv,
-    "tsv": _open_tsv,
-    "parquet": _open_parquet,
-    "jsonl": _open_jsonl,
-    "inter": _open_inter,
-    "movielens": _open_movielens,
-    "amazon": _open_amazon,
+FORMATS: dict[str, Callable[[Path], pl.LazyFrame]] = {
+    "csv": partial(_scan_text, separator=","),
+    "tsv": partial(_scan_text, separator="\t"),
+    "parquet": _scan_parquet,
+    "jsonl": partial(pl.scan_ndjson, infer_schema_length=None),
+    "inter": _scan_inter,
+    "movielens": _scan_movielens,
+    "amazon": partial(_scan_text, separator=",", has_header=False, new_columns=HEADERLESS_COLUMNS),
 }
+_TYPED = ("parquet", "jsonl")
 
 _SUFFIXES = {
     ".csv": "csv",

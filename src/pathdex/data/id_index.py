@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from pathdex.data.vocabulary import SLOTS_PER_ID
 
 Slots: TypeAlias = NDArray[np.int32]
-Codes: TypeAlias = NDArray[np.int64]
 Integers: TypeAlias = NDArray[np.int64]
 Text: TypeAlias = NDArray[np.uint8]
 
@@ -106,7 +105,7 @@ def index_texts(text: Text, offsets: Integers) -> Slots:
 
 
 @njit(cache=True, nogil=True)
-def find_integers(ids: Integers, slots: Slots, wanted: Integers) -> Codes:
+def find_integers(ids: Integers, slots: Slots, wanted: Integers) -> Integers:
     """The code of each wanted id, or -1."""
     codes = np.full(len(wanted), -1, np.int64)
     if len(ids) == 0:
@@ -119,7 +118,7 @@ def find_integers(ids: Integers, slots: Slots, wanted: Integers) -> Codes:
 
 
 @njit(cache=True, nogil=True)
-def find_texts(text: Text, offsets: Integers, slots: Slots, wanted: Text, lengths: Integers) -> Codes:
+def find_texts(text: Text, offsets: Integers, slots: Slots, wanted: Text, lengths: Integers) -> Integers:
     """The code of each wanted id, or -1. `wanted` holds the ids back to back."""
     num_ids, num_wanted = len(offsets) - 1, len(lengths)
     firsts, codes = np.empty(num_wanted, np.int64), np.full(num_wanted, -1, np.int64)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pathdex.data.ragged import Ragged
+from pathdex.data.ragged import Ragged, take_slices
 from pathdex.data.vocabulary import Vocabulary
 
 
@@ -42,19 +42,19 @@ class Interactions:
         return len(self.sequences.values)
 
     def __repr__(self) -> str:
-        order = "" if self.ordered else ", no order"
-        return (
-            f"Interactions({self.num_users:,} users, {self.num_items:,} items, "
-            f"{self.num_interactions:,} interactions{order})"
-        )
+        sizes = f"{self.num_users:,} users, {self.num_items:,} items, {self.num_interactions:,} interactions"
+        return f"Interactions({sizes}{'' if self.ordered else ', no order'})"
 
     def item_counts(self) -> NDArray[np.int64]:
         """N_v: how often each item of the catalogue occurs."""
         return np.bincount(self.sequences.values, minlength=self.num_items)
 
-    def take(self, rows: NDArray[np.integer]) -> Interactions:
-        """The given users, over the same catalogue."""
-        times = None if self.times is None else self.times[self.sequences.positions(rows)]
-        return Interactions(
-            self.sequences.take(rows), self.users.take(rows), self.items, times, self.ordered, self.notes
+    def take(self, rows: NDArray[np.integer], lengths: NDArray[np.int64] | None = None) -> Interactions:
+        """The given users, over the same catalogue; with `lengths`, the first `lengths[i]` items of `rows[i]`."""
+        starts, lengths = (
+            self.sequences.offsets[:-1][rows],
+            self.sequences.lengths[rows] if lengths is None else lengths,
         )
+        times = None if self.times is None else take_slices(self.times, starts, lengths)[0]
+        sequences = Ragged(*take_slices(self.sequences.values, starts, lengths))
+        return replace(self, sequences=sequences, users=self.users.take(rows), times=times)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+_T = TypeVar("_T", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,27 +48,23 @@ class Ragged:
 
     def take(self, rows: NDArray[np.integer]) -> Ragged:
         """The given rows, in the given order."""
-        return Ragged(self.values[self.positions(rows)], np.concatenate([[0], np.cumsum(self.lengths[rows])]))
-
-    def positions(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
-        """The positions in `values` of the given rows, for indexing parallel arrays."""
-        lengths = self.lengths[rows]
-        starts = np.repeat(self.offsets[:-1][rows] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-        return starts + np.arange(int(lengths.sum()), dtype=np.int64)
+        return Ragged(*take_slices(self.values, self.offsets[:-1][rows], self.lengths[rows]))
 
     def last(self, length: int) -> Ragged:
         """The last `length` values of every row."""
         kept = np.minimum(self.lengths, length)
-        return _slices(self.values, self.offsets[1:] - kept, kept)
+        return Ragged(*take_slices(self.values, self.offsets[1:] - kept, kept))
 
     def split_at(self, cuts: NDArray[np.int64]) -> tuple[Ragged, Ragged]:
         """The first `cuts[i]` values of every row i, and the rest."""
-        head = _slices(self.values, self.offsets[:-1], cuts)
-        tail = _slices(self.values, self.offsets[:-1] + cuts, self.lengths - cuts)
-        return head, tail
+        starts = self.offsets[:-1]
+        tail = take_slices(self.values, starts + cuts, self.lengths - cuts)
+        return Ragged(*take_slices(self.values, starts, cuts)), Ragged(*tail)
 
 
-def _slices(values: NDArray[np.int32], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> Ragged:
+def take_slices(
+    values: NDArray[_T], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> tuple[NDArray[_T], NDArray[np.int64]]:
+    """The slices `values[starts[i] : starts[i] + lengths[i]]` back to back, and their offsets."""
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    index = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return Ragged(values[index], offsets)
+    return values[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])], offsets

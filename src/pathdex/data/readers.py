@@ -9,12 +9,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pathdex.data.findings import raise_errors
-from pathdex.data.formats import Source, open_source, reading
+from pathdex.data.formats import Source, SourceTable, open_source, reading
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.rows import Rows, check_rows
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import DataError, Problem
+from pathdex.parameters import count_problems
 
 
 def read(
@@ -42,10 +43,7 @@ def read(
     the remaining users. Ratings are read only if `min_rating` or `rating` is given.
     """
     filters = RowFilters(min_rating, min_interactions, min_item_interactions)
-    table = open_source(source, format)
-    rows = check_rows(
-        table, {"user": user, "item": item, "time": time, "rating": rating}, use_rating=filters.use_rating(rating)
-    )
+    table, rows = filters.open(source, format, user=user, item=item, time=time, rating=rating)
     raise_errors(rows.findings)
     data = build(rows, filters, name=table.name, ordered=table.ordered)
     if data.num_interactions == 0:
@@ -62,21 +60,22 @@ class RowFilters:
     min_item_interactions: int | None = None
 
     def __post_init__(self) -> None:
-        problems = []
+        problems, remedy = [], "leave it out to keep all"
         least: object = self.min_rating
         if least is not None and (isinstance(least, bool) or not isinstance(least, int | float)):
-            problems.append(Problem("must be a number", "min_rating", least, "leave it out to keep all"))
+            problems.append(Problem("must be a number", "min_rating", least, remedy))
         for name in ("min_interactions", "min_item_interactions"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                rule = "must be a whole number of at least 1"
-                problems.append(Problem(rule, name, value, "leave it out to keep all"))
+            if (value := getattr(self, name)) is not None:
+                problems += count_problems(name, value, remedy=remedy)
         if problems:
             raise DataError(*problems)
 
-    def use_rating(self, rating: str | None) -> bool:
-        """Whether ratings are needed, given the column named for them."""
-        return rating is not None or self.min_rating is not None
+    def open(self, source: Source, format: str | None, **named: str | None) -> tuple[SourceTable, Rows]:
+        """Open a source and check its rows. The column of ratings is read only if it is named or needed."""
+        if named["rating"] is None and self.min_rating is None:
+            del named["rating"]
+        table = open_source(source, format)
+        return table, check_rows(table, named)
 
     def all_dropped(self, name: str, count: int) -> Problem:
         """The problem that no row of a source is kept."""
@@ -134,9 +133,7 @@ def _duplicates(table: pl.DataFrame, moment: list[str], num_items: int) -> int:
 
 
 def _frequent(codes: NDArray[np.int32], size: int, least: int | None) -> NDArray[np.bool_]:
-    counts = np.bincount(codes, minlength=size)
-    frequent: NDArray[np.bool_] = counts >= (1 if least is None else least)
-    return frequent
+    return np.asarray(np.bincount(codes, minlength=size) >= (least or 1))
 
 
 def _compact(codes: NDArray[np.int32], vocabulary: Vocabulary) -> tuple[NDArray[np.int32], Vocabulary]:

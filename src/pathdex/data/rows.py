@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from pathdex.data.columns import find_columns
-from pathdex.data.findings import Finding, error
+from pathdex.data.findings import Finding, finding
 from pathdex.data.formats import SourceTable, reading
 from pathdex.data.values import Rule, Values, id_values, rating_values, time_values
 
@@ -30,13 +30,11 @@ class Rows:
     """The source's column of each role in `frame`."""
 
 
-def check_rows(table: SourceTable, named: Mapping[str, str | None], *, use_rating: bool) -> Rows:
+def check_rows(table: SourceTable, named: Mapping[str, str | None]) -> Rows:
     """Find the columns, check and type every value. Do not use `frame` if there are errors among the findings."""
     with reading(table.name):
         schema = table.frame.collect_schema()
-    wanted = {role: name for role, name in named.items() if role != "rating" or use_rating}
-    required = ["user", "item", *(["rating"] if use_rating else [])]
-    columns, problems = find_columns(schema.names(), wanted, required, table.name)
+    columns, problems = find_columns(schema.names(), named, table.name)
     if problems:
         return Rows(table.frame, 0, tuple(problems), columns)
     frame = table.frame.select(_plain(pl.col(name), schema[name]).alias(role) for role, name in columns.items())
@@ -50,7 +48,7 @@ def check_rows(table: SourceTable, named: Mapping[str, str | None], *, use_ratin
     counts = _count(frame, values, table.name)
     total = int(counts["rows"])
     if total == 0:
-        return Rows(frame, 0, (error("D102", f"{table.name} has no rows"),), columns)
+        return Rows(frame, 0, (finding("error", "D102", f"{table.name} has no rows"),), columns)
     for role, column in values.items():
         for place, rule in enumerate(column.rules):
             if broken := counts[f"{role} {place}"]:
@@ -96,4 +94,4 @@ def _problem(frame: pl.LazyFrame, rule: Rule, broken: int, total: int, where: st
     first = frame.with_row_index("row", offset=1).filter(rule.broken).select("row").head(SHOWN_ROWS).collect()
     shown = ", ".join(str(row) for row in first["row"]) + (", ..." if broken > SHOWN_ROWS else "")
     what = f"{where}: {broken:,} of {total:,} rows {rule.what} (rows {shown}, the first row of data is 1)"
-    return error(rule.code, what, remedy=rule.remedy)
+    return finding("error", rule.code, what, remedy=rule.remedy)

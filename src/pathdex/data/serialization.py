@@ -6,11 +6,11 @@ Arrays are mapped on loading. A split stores the item vocabulary once.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from pathdex.data.interactions import Interactions
@@ -33,124 +33,110 @@ QUERIES_FORMAT = FolderFormat("pathdex-queries", "folder of queries", "save_quer
 SPLIT_FORMAT = FolderFormat("pathdex-split", "folder of a split", "save_split()", DataError)
 
 Arrays = dict[str, NDArray[Any]]
+Facts = dict[str, Any]
 AnyPath = str | os.PathLike[str]
+_T = TypeVar("_T")
 
 
 def save_interactions(path: AnyPath, data: Interactions, *, overwrite: bool = False) -> Path:
     """Write the interactions to a new folder at `path`."""
-    arrays = {**_interactions_arrays(data), **_nested("items", data.items.arrays(index=False))}
-    return _write(path, INTERACTIONS_FORMAT, _facts(data), arrays, overwrite=overwrite)
+    return _save(path, INTERACTIONS_FORMAT, {**_parts(data), "items": data.items}, _facts(data), overwrite)
 
 
 def load_interactions(path: AnyPath, *, mmap: bool = True) -> Interactions:
     """Open what `save_interactions` wrote."""
-    manifest, arrays = _read(path, INTERACTIONS_FORMAT, mmap=mmap)
-    with _complete(path, INTERACTIONS_FORMAT):
-        return _interactions(manifest, arrays, Vocabulary.from_arrays(_inner("items", arrays)))
+    return _load(
+        path,
+        INTERACTIONS_FORMAT,
+        lambda facts, arrays: _interactions(facts, arrays, _vocabulary("items", arrays)),
+        mmap,
+    )
 
 
 def save_queries(path: AnyPath, queries: Queries, *, overwrite: bool = False) -> Path:
     """Write the queries to a new folder at `path`. The item vocabulary is not included."""
-    return _write(path, QUERIES_FORMAT, {}, _queries_arrays(queries), overwrite=overwrite)
+    return _save(path, QUERIES_FORMAT, vars(queries), {}, overwrite)
 
 
 def load_queries(path: AnyPath, *, mmap: bool = True) -> Queries:
     """Open what `save_queries` wrote."""
-    _, arrays = _read(path, QUERIES_FORMAT, mmap=mmap)
-    with _complete(path, QUERIES_FORMAT):
-        return _queries(arrays)
+    return _load(path, QUERIES_FORMAT, lambda _, arrays: _queries(arrays), mmap)
 
 
 def save_split(path: AnyPath, split: Split, *, overwrite: bool = False) -> Path:
     """Write the split to a new folder at `path`."""
-    arrays = {
-        **_nested("items", split.train.items.arrays(index=False)),
-        **_nested("train", _interactions_arrays(split.train)),
-        **_nested("valid", _queries_arrays(split.valid)),
-        **_nested("test", _queries_arrays(split.test)),
-    }
-    return _write(path, SPLIT_FORMAT, _facts(split.train), arrays, overwrite=overwrite)
+    train = split.train
+    parts = {"items": train.items, "train": _parts(train), "valid": vars(split.valid), "test": vars(split.test)}
+    return _save(path, SPLIT_FORMAT, parts, _facts(train), overwrite)
 
 
 def load_split(path: AnyPath, *, mmap: bool = True) -> Split:
     """Open what `save_split` wrote."""
-    manifest, arrays = _read(path, SPLIT_FORMAT, mmap=mmap)
-    with _complete(path, SPLIT_FORMAT):
-        items = Vocabulary.from_arrays(_inner("items", arrays))
-        return Split(
-            _interactions(manifest, _inner("train", arrays), items),
-            _queries(_inner("valid", arrays)),
-            _queries(_inner("test", arrays)),
-        )
+
+    def build(facts: Facts, arrays: Arrays) -> Split:
+        train = _interactions(facts, _inner("train", arrays), _vocabulary("items", arrays))
+        return Split(train, _queries(_inner("valid", arrays)), _queries(_inner("test", arrays)))
+
+    return _load(path, SPLIT_FORMAT, build, mmap)
 
 
-def _write(path: AnyPath, form: FolderFormat, facts: dict[str, Any], arrays: Arrays, *, overwrite: bool) -> Path:
+def _save(path: AnyPath, form: FolderFormat, parts: Mapping[str, Any], facts: Facts, overwrite: bool) -> Path:
+    arrays = _flat(parts)
     return write_folder(Path(path), form, facts, lambda folder: write_arrays(folder, arrays), overwrite=overwrite)
 
 
-def _read(path: AnyPath, form: FolderFormat, *, mmap: bool) -> tuple[dict[str, Any], Arrays]:
-    """The manifest and the arrays. Checksums are also verified where the arrays are read into memory."""
+def _load(path: AnyPath, form: FolderFormat, build: Callable[[Facts, Arrays], _T], mmap: bool) -> _T:
+    """What `build` makes of the manifest and the arrays. Arrays read into memory are always verified."""
     folder = Path(path)
 
-    def read() -> tuple[dict[str, Any], Arrays]:
+    def read() -> tuple[Facts, Arrays]:
         manifest = read_manifest(folder, form)
         return manifest, read_arrays(folder, form, manifest["files"], mmap=mmap, verify=None if mmap else True)
 
-    return read_stable(folder, form, read)
-
-
-@contextmanager
-def _complete(path: AnyPath, form: FolderFormat) -> Iterator[None]:
-    """Turn a missing fact or array into a `DataError`."""
     try:
-        yield
+        return build(*read_stable(folder, form, read))
     except KeyError as error:
         raise DataError(f"{path} is damaged: its manifest lacks {error}; {repair(form)}") from error
 
 
-def _facts(data: Interactions) -> dict[str, Any]:
+def _facts(data: Interactions) -> Facts:
     return {"ordered": data.ordered, "notes": dict(data.notes)}
 
 
-def _interactions_arrays(data: Interactions) -> Arrays:
-    times = {} if data.times is None else {"times": data.times}
-    return {**_ragged_arrays(data.sequences), **_nested("users", data.users.arrays(index=False)), **times}
+def _parts(data: Interactions) -> dict[str, Any]:
+    """The interactions without their items, which a split stores once."""
+    return {**vars(data.sequences), "users": data.users, "times": data.times}
 
 
-def _interactions(manifest: dict[str, Any], arrays: Arrays, items: Vocabulary) -> Interactions:
-    return Interactions(
-        _ragged(arrays),
-        Vocabulary.from_arrays(_inner("users", arrays)),
-        items,
-        arrays.get("times"),
-        manifest["ordered"],
-        manifest["notes"],
-    )
+def _flat(parts: Mapping[str, Any]) -> Arrays:
+    """Nested parts as arrays with dotted names."""
+    arrays: Arrays = {}
+    for name, part in parts.items():
+        if isinstance(part, np.ndarray):
+            arrays[name] = part
+        elif part is not None:
+            inner = part.arrays(index=False) if isinstance(part, Vocabulary) else part
+            inner = _flat(inner if isinstance(inner, Mapping) else vars(inner))
+            arrays |= {f"{name}.{key}": array for key, array in inner.items()}
+    return arrays
 
 
-def _queries_arrays(queries: Queries) -> Arrays:
-    return {
-        **_nested("users", queries.users.arrays(index=False)),
-        **_nested("history", _ragged_arrays(queries.history)),
-        **_nested("truth", _ragged_arrays(queries.truth)),
-    }
+def _interactions(facts: Facts, arrays: Arrays, items: Vocabulary) -> Interactions:
+    rows, times = _ragged(arrays), arrays.get("times")
+    return Interactions(rows, _vocabulary("users", arrays), items, times, facts["ordered"], facts["notes"])
 
 
 def _queries(arrays: Arrays) -> Queries:
-    users = Vocabulary.from_arrays(_inner("users", arrays))
-    return Queries(users, _ragged(_inner("history", arrays)), _ragged(_inner("truth", arrays)))
-
-
-def _ragged_arrays(rows: Ragged) -> Arrays:
-    return {"values": rows.values, "offsets": rows.offsets}
+    history, truth = (_ragged(_inner(name, arrays)) for name in ("history", "truth"))
+    return Queries(_vocabulary("users", arrays), history, truth)
 
 
 def _ragged(arrays: Arrays) -> Ragged:
     return Ragged(arrays["values"], arrays["offsets"])
 
 
-def _nested(name: str, arrays: Arrays) -> Arrays:
-    return {f"{name}.{inner}": array for inner, array in arrays.items()}
+def _vocabulary(name: str, arrays: Arrays) -> Vocabulary:
+    return Vocabulary.from_arrays(_inner(name, arrays))
 
 
 def _inner(name: str, arrays: Arrays) -> Arrays:

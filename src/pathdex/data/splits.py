@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import DataError, Problem
+from pathdex.parameters import count_problems
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +87,7 @@ def split_temporal(data: Interactions, *, valid_share: float = 0.1, test_share: 
         rule = "a temporal split needs times, and the data has none"
         raise DataError(Problem(rule, remedy="read it with time=<column>, or split by users"))
     ends = np.sort(data.times)
-    first, second = (
-        _moment(ends, 1 - valid_share - test_share),
-        _moment(ends, 1 - test_share),
-    )
+    first, second = (_moment(ends, 1 - valid_share - test_share), _moment(ends, 1 - test_share))
     before_first, before_second = _rows_before(data, first), _rows_before(data, second)
     if not before_first.any():
         rule = "no interaction is before the first cut, since the times differ too little"
@@ -116,12 +114,9 @@ def split_leave_last(data: Interactions, *, k: int = 1) -> Split:
     long = lengths > 2 * k
     if not long.any():
         raise DataError(Problem(f"no user has more than {2 * k} interactions", "k", k, "lower k"))
-    nothing = np.zeros_like(lengths)
-    return Split(
-        _heads(data, np.where(long, lengths - 2 * k, lengths)),
-        _queries(data, np.where(long, lengths - 2 * k, nothing), np.where(long, lengths - k, nothing)),
-        _queries(data, np.where(long, lengths - k, nothing), np.where(long, lengths, nothing)),
-    )
+    before_valid, before_test, end = (np.where(long, lengths - rest, 0) for rest in (2 * k, k, 0))
+    train = _heads(data, np.where(long, before_valid, lengths))
+    return Split(train, _queries(data, before_valid, before_test), _queries(data, before_test, end))
 
 
 SPLITS: dict[str, Callable[..., Split]] = {
@@ -155,8 +150,8 @@ def too_few_users(users: int, able: int, valid_users: int, test_users: int) -> P
 
 
 def _check_count(name: str, value: object, low: int = 0) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise DataError(Problem(f"must be a whole number of at least {low}", name, value))
+    if problems := count_problems(name, value, low):
+        raise DataError(*problems)
 
 
 def _halves(data: Interactions, rows: NDArray[np.intp], generator: np.random.Generator) -> Queries:
@@ -173,14 +168,7 @@ def _halves(data: Interactions, rows: NDArray[np.intp], generator: np.random.Gen
 def _heads(data: Interactions, cuts: NDArray[np.int64]) -> Interactions:
     """The first `cuts[i]` items of every row; empty rows are dropped."""
     rows = np.flatnonzero(cuts > 0)
-    kept = data.take(rows)
-    starts = kept.sequences.offsets[:-1]
-    heads, _ = kept.sequences.split_at(cuts[rows])
-    times = None
-    if kept.times is not None:
-        within = np.arange(len(kept.times)) - np.repeat(starts, kept.sequences.lengths)
-        times = kept.times[within < np.repeat(cuts[rows], kept.sequences.lengths)]
-    return replace(kept, sequences=heads, times=times)
+    return data.take(rows, cuts[rows])
 
 
 def _queries(data: Interactions, cuts: NDArray[np.int64], ends: NDArray[np.int64]) -> Queries:

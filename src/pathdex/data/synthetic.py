@@ -15,9 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from pathdex.errors import ConfigError, Problem, StorageError
+from pathdex.parameters import count_problems
 from pathdex.progress import Progress
 from pathdex.storage.atomic import atomic_path
 
@@ -70,7 +72,8 @@ def generate(
     file, see `truth_file`. `progress(done, total)` is called after each chunk of rows.
     """
     target = Path(path)
-    nodes = _default_nodes(items, depth) if nodes is None else nodes
+    if nodes is None:
+        nodes = max(2, math.ceil(math.pow(max(items, 1) / 8, 1 / max(depth, 1))))
     _check(users, items, interactions, depth, nodes, chunk, seed)
     if target.suffix != ".parquet":
         raise StorageError(f"{target}: rows are written as Parquet; choose a name that ends in .parquet")
@@ -97,25 +100,10 @@ def truth_file(path: str | os.PathLike[str]) -> Path:
     return Path(path).with_suffix(".truth.arrow")
 
 
-def _default_nodes(items: int, depth: int) -> int:
-    return max(2, math.ceil(math.pow(max(items, 1) / 8, 1 / max(depth, 1))))
-
-
 def _check(users: int, items: int, interactions: int, depth: int, nodes: int, chunk: int, seed: int) -> None:
-    counts = {
-        "users": (users, 1),
-        "items": (items, 1),
-        "interactions": (interactions, 1),
-        "depth": (depth, 1),
-        "nodes": (nodes, 2),
-        "chunk": (chunk, 1),
-        "seed": (seed, 0),
-    }
-    problems = [
-        Problem(f"must be a whole number of at least {low}", name, value)
-        for name, (value, low) in counts.items()
-        if isinstance(value, bool) or not isinstance(value, int) or value < low
-    ]
+    counts = {"users": users, "items": items, "interactions": interactions, "depth": depth, "chunk": chunk}
+    problems = [problem for name, value in counts.items() for problem in count_problems(name, value)]
+    problems += count_problems("nodes", nodes, 2) + count_problems("seed", seed, 0)
     if not problems and interactions < max(users, items):
         rule = f"must be at least users={users} and items={items}, so that each occurs"
         problems.append(Problem(rule, "interactions", interactions))
@@ -125,7 +113,7 @@ def _check(users: int, items: int, interactions: int, depth: int, nodes: int, ch
         raise ConfigError(problems)
 
 
-def _plant(generator: np.random.Generator, items: int, depth: int, nodes: int) -> tuple[_World, pa.Table]:
+def _plant(generator: Generator, items: int, depth: int, nodes: int) -> tuple[_World, pa.Table]:
     """Draw the paths of all items."""
     first = generator.integers(0, nodes**depth, items)
     shared = np.flatnonzero(generator.random(items) < SHARED)
@@ -151,9 +139,7 @@ def _plant(generator: np.random.Generator, items: int, depth: int, nodes: int) -
     return world, pa.table({"item_id": item, **layers}).sort_by("item_id")
 
 
-def _walks(
-    generator: np.random.Generator, world: _World, users: int, interactions: int, chunk: int
-) -> Iterator[pa.Table]:
+def _walks(generator: Generator, world: _World, users: int, interactions: int, chunk: int) -> Iterator[pa.Table]:
     """The rows of all users in tables of about `chunk` rows."""
     # User r takes each item of the r-th share of `cover` once.
     bounds = np.arange(users + 1) * len(world.cover) // users
@@ -178,9 +164,7 @@ def _walks(
         begin = end
 
 
-def _choices(
-    generator: np.random.Generator, world: _World, owner: Integers, bounds: Integers, lengths: Integers
-) -> Integers:
+def _choices(generator: Generator, world: _World, owner: Integers, bounds: Integers, lengths: Integers) -> Integers:
     """One item per row for a group of users; `bounds` delimits the items of `world.cover` that each takes once."""
     users, rows = len(lengths), len(owner)
     first = np.cumsum(lengths) - lengths
@@ -203,7 +187,7 @@ def _choices(
     return chosen
 
 
-def _zipf(generator: np.random.Generator, size: Integers | int, shape: int | tuple[int, int]) -> Integers:
+def _zipf(generator: Generator, size: Integers | int, shape: int | tuple[int, int]) -> Integers:
     """Ranks from 0 to size - 1, rank r with probability about proportional to 1 / (r + 1)."""
     ranks: Integers = (np.power(np.asarray(size) + 1.0, generator.random(shape)) - 1).astype(np.int64)
     np.minimum(ranks, np.asarray(size) - 1, out=ranks)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
-from pathdex.data.columns import find_columns
-from pathdex.data.findings import Finding, info, warning
-from pathdex.data.formats import Source, SourceTable, open_source
+from pathdex.data.columns import guess_column
+from pathdex.data.findings import Finding, finding
+from pathdex.data.formats import Source, SourceTable
 from pathdex.data.interactions import Interactions
 from pathdex.data.readers import RowFilters, build
-from pathdex.data.rows import Rows, check_rows
+from pathdex.data.rows import Rows
 from pathdex.data.splits import too_few_users, users_to_hold_out
 from pathdex.errors import DataError
 
@@ -36,10 +38,7 @@ def validate(
     """
     filters = RowFilters(min_rating, min_interactions, min_item_interactions)
     try:
-        table = open_source(source, format)
-        rows = check_rows(
-            table, {"user": user, "item": item, "time": time, "rating": rating}, use_rating=filters.use_rating(rating)
-        )
+        table, rows = filters.open(source, format, user=user, item=item, time=time, rating=rating)
         if rows.findings:
             return list(rows.findings)
         data = build(rows, filters, name=table.name, ordered=table.ordered)
@@ -54,28 +53,23 @@ def validate(
         *_about_ids(rows),
         *_about_time(data, rows, table),
         *_about_rating(table, rows),
-        info("D410", f"{table.name} gives {data!r}"),
+        finding("info", "D410", f"{table.name} gives {data!r}"),
     ]
 
 
-def _about_rows(data: Interactions) -> list[Finding]:
-    findings = []
-    duplicates = data.notes["duplicate_rows"]
-    if duplicates:
+def _about_rows(data: Interactions) -> Iterator[Finding]:
+    if duplicates := data.notes["duplicate_rows"]:
         what = "user, item and time" if data.times is not None else "user and item"
-        findings.append(warning("D401", f"{duplicates:,} rows repeat an earlier {what}; they are kept"))
-    short = int((data.sequences.lengths == 1).sum())
-    if short:
+        yield finding("warning", "D401", f"{duplicates:,} rows repeat an earlier {what}; they are kept")
+    if short := int((data.sequences.lengths == 1).sum()):
         rule = (
             f"{short:,} of {data.num_users:,} users have one interaction: nothing can be predicted for them, and they "
             "are not held out"
         )
-        findings.append(warning("D403", rule, remedy="min_interactions=2 drops them"))
-    return findings
+        yield finding("warning", "D403", rule, remedy="min_interactions=2 drops them")
 
 
-def _about_ids(rows: Rows) -> list[Finding]:
-    findings = []
+def _about_ids(rows: Rows) -> Iterator[Finding]:
     schema = rows.frame.collect_schema()
     for role in ("user", "item"):
         if schema[role] != pl.String:
@@ -86,10 +80,8 @@ def _about_ids(rows: Rows) -> list[Finding]:
         ids = ids.with_columns(number=pl.col("stripped").str.replace(r"^0*([0-9]+)(?:\.0*)?$", "$1"))
         same_text = pl.len().over("stripped") > 1
         same_number = (pl.len().over("number") > 1) & ~same_text
-        for code, confusable, how in (
-            ("D404", same_text, "white space"),
-            ("D405", same_number, "how a number is written"),
-        ):
+        rules = ("D404", same_text, "white space"), ("D405", same_number, "how a number is written")
+        for code, confusable, how in rules:
             found = ids.filter(confusable)["id"]
             if len(found):
                 shown = ", ".join(repr(one) for one in found.head(SHOWN_IDS))
@@ -97,32 +89,29 @@ def _about_ids(rows: Rows) -> list[Finding]:
                     f"column {rows.columns[role]!r}: {len(found):,} {role} ids differ from another only by {how} "
                     f"({shown}{', ...' if len(found) > SHOWN_IDS else ''}); they are read as different {role}s"
                 )
-                findings.append(warning(code, rule))
-    return findings
+                yield finding("warning", code, rule)
 
 
-def _about_time(data: Interactions, rows: Rows, table: SourceTable) -> list[Finding]:
+def _about_time(data: Interactions, rows: Rows, table: SourceTable) -> Iterator[Finding]:
     if not data.ordered:
         rule = (
             f"{table.name} has no order: splits by time and by last items are refused, and a split by users cuts "
             "histories at random"
         )
-        return [warning("D407", rule)]
-    if data.times is None:
-        return [info("D406", f"{table.name} has no time column: the row order is used")]
-    if float(data.times.min()) == float(data.times.max()):
-        return [warning("D408", f"all rows of {table.name} have the same time: the row order is used")]
-    earlier = pl.col("time") < pl.col("time").shift().over("user")
-    late = int(rows.frame.select(earlier.sum()).collect().item())
-    if late:
-        return [info("D402", f"{late:,} rows are earlier than the previous row of the same user; read sorts them")]
-    return []
+        yield finding("warning", "D407", rule)
+    elif data.times is None:
+        yield finding("info", "D406", f"{table.name} has no time column: the row order is used")
+    elif float(data.times.min()) == float(data.times.max()):
+        yield finding("warning", "D408", f"all rows of {table.name} have the same time: the row order is used")
+    else:
+        earlier = pl.col("time") < pl.col("time").shift().over("user")
+        if late := int(rows.frame.select(earlier.sum()).collect().item()):
+            rule = f"{late:,} rows are earlier than the previous row of the same user; read sorts them"
+            yield finding("info", "D402", rule)
 
 
-def _about_rating(table: SourceTable, rows: Rows) -> list[Finding]:
-    columns = table.frame.collect_schema().names()
-    found, _ = find_columns(columns, {"rating": None}, [], table.name)
-    if "rating" in rows.columns or not found:
-        return []
-    rule = f"column {found['rating']!r} looks like ratings and is not used"
-    return [info("D409", rule, remedy="min_rating= keeps only rows with at least that rating")]
+def _about_rating(table: SourceTable, rows: Rows) -> Iterator[Finding]:
+    column = guess_column("rating", table.frame.collect_schema().names())
+    if "rating" not in rows.columns and column is not None:
+        rule = f"column {column!r} looks like ratings and is not used"
+        yield finding("info", "D409", rule, remedy="min_rating= keeps only rows with at least that rating")

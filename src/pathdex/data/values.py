@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from pathdex.data.findings import Finding, error
+from pathdex.data.findings import Finding, finding
 
 _LOCAL_TIMES = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M")
 _ZONED_TIMES = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
+_ISO_TIMES = {**dict.fromkeys(_LOCAL_TIMES), **dict.fromkeys(_ZONED_TIMES, "UTC")}
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def id_values(role: str, name: str, dtype: pl.DataType, *, text_file: bool) -> V
         rules.append(Rule("D203", column > 2**63 - 1, "have an id past 2^63", "make the ids text"))
     elif not (dtype.is_integer() or dtype == pl.Null):
         rule = f"column {name!r}: {dtype} cannot be an id; {role} ids must be whole numbers or text"
-        return error("D202", rule, remedy="cast it")
+        return finding("error", "D202", rule, remedy="cast it")
     return Values(rules, column.cast(pl.Int64))
 
 
@@ -71,29 +72,24 @@ def time_values(role: str, name: str, dtype: pl.DataType, first: str | None) -> 
         return Values([missing], _seconds(column))
     if dtype.is_integer() or dtype == pl.Null:
         return Values([missing], column)
-    return error("D205", f"column {name!r}: {dtype} cannot be a time", remedy="use numbers, dates or ISO 8601 text")
+    return finding(
+        "error", "D205", f"column {name!r}: {dtype} cannot be a time", remedy="use numbers, dates or ISO 8601 text"
+    )
 
 
 def rating_values(role: str, name: str, dtype: pl.DataType) -> Values | Finding:
     """Ratings become Float64."""
     column = pl.col(role)
     number = column.cast(pl.Float64, strict=False)
-    rules = []
+    missing = column.is_null() | number.is_nan().fill_null(False)
+    rules = [Rule("D206", missing, "have no rating or NaN", "fill in or remove these rows")]
     if dtype == pl.String:
         odd = column.is_not_null() & number.is_null()
         rules.append(Rule("D207", odd, "have a rating that is not a number", "write ratings as numbers"))
     elif not (dtype.is_numeric() or dtype == pl.Null):
-        return error("D207", f"column {name!r}: {dtype} cannot be a rating", remedy="use numbers")
-    missing = column.is_null() | number.is_nan().fill_null(False)
+        return finding("error", "D207", f"column {name!r}: {dtype} cannot be a rating", remedy="use numbers")
     negative = (number < 0).fill_null(False)
-    return Values(
-        [
-            Rule("D206", missing, "have no rating or NaN", "fill in or remove these rows"),
-            *rules,
-            Rule("D208", negative, "have a rating below 0", "shift the scale to start at 0"),
-        ],
-        number,
-    )
+    return Values([*rules, Rule("D208", negative, "have a rating below 0", "shift the scale to start at 0")], number)
 
 
 def _is_number(text: str | None) -> bool:
@@ -105,14 +101,9 @@ def _is_number(text: str | None) -> bool:
 
 
 def _iso_seconds(column: pl.Expr) -> pl.Expr:
-    return pl.coalesce(
-        *(_seconds(column.str.to_datetime(form, strict=False, time_unit="us")) for form in _LOCAL_TIMES),
-        *(
-            _seconds(column.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC"))
-            for form in _ZONED_TIMES
-        ),
-        _seconds(column.str.to_date("%Y-%m-%d", strict=False)),
-    )
+    read = column.str.to_datetime
+    times = [read(form, strict=False, time_unit="us", time_zone=zone) for form, zone in _ISO_TIMES.items()]
+    return pl.coalesce(*map(_seconds, [*times, column.str.to_date("%Y-%m-%d", strict=False)]))
 
 
 def _seconds(column: pl.Expr) -> pl.Expr:

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pathdex.data.ragged import take_slices
 from pathdex.errors import DataError, Problem
 
 Id: TypeAlias = str | int
@@ -20,6 +21,7 @@ DICT_LIMIT = 100_000
 SLOTS_PER_ID = 2
 """The size of the hash index, in int32 slots."""
 _INT64 = np.iinfo(np.int64)
+_NO_TEXT, _NO_OFFSETS = np.empty(0, np.uint8), np.zeros(1, np.int64)
 
 
 class Vocabulary:
@@ -31,23 +33,16 @@ class Vocabulary:
 
     def __init__(self, ids: NDArray[np.int64] | Sequence[str]) -> None:
         if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
-            self._keep(ids.astype(np.int64, copy=False))
+            self._keep({"ids": ids.astype(np.int64, copy=False)})
         else:
             encoded = [str(one).encode() for one in ids]
             ends = np.cumsum([0, *(len(one) for one in encoded)], dtype=np.int64)
-            self._keep(None, np.frombuffer(b"".join(encoded), np.uint8), ends)
+            self._keep({"text": np.frombuffer(b"".join(encoded), np.uint8), "offsets": ends})
 
-    def _keep(
-        self,
-        integers: NDArray[np.int64] | None,
-        text: NDArray[np.uint8] | None = None,
-        offsets: NDArray[np.int64] | None = None,
-        slots: NDArray[np.int32] | None = None,
-    ) -> None:
-        self._integers = None if integers is None else _read_only(integers)
-        self._text = _read_only(np.empty(0, np.uint8) if text is None else text)
-        self._offsets = _read_only(np.zeros(1, np.int64) if offsets is None else offsets)
-        self._slots = None if slots is None else _read_only(slots)
+    def _keep(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        kept = {name: _read_only(array) for name, array in arrays.items()}
+        self._integers, self._slots = kept.get("ids"), kept.get("slots")
+        self._text, self._offsets = kept.get("text", _NO_TEXT), kept.get("offsets", _NO_OFFSETS)
 
     @classmethod
     def from_column(cls, ids: pl.Series) -> Vocabulary:
@@ -81,10 +76,8 @@ class Vocabulary:
         """A vocabulary of the ids with the given codes, in the given order."""
         if self._integers is not None:
             return Vocabulary(self._integers[codes])
-        starts, lengths = self._offsets[:-1][codes], np.diff(self._offsets)[codes]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        places = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Vocabulary.from_arrays({"text": self._text[places], "offsets": offsets})
+        text, offsets = take_slices(self._text, self._offsets[:-1][codes], np.diff(self._offsets)[codes])
+        return Vocabulary.from_arrays({"text": text, "offsets": offsets})
 
     @property
     def kind(self) -> str:
@@ -149,10 +142,8 @@ class Vocabulary:
         if self._slots is None:
             from pathdex.data.id_index import index_integers, index_texts
 
-            if self._integers is None:
-                self._slots = _read_only(index_texts(self._text, self._offsets))
-            else:
-                self._slots = _read_only(index_integers(self._integers))
+            ids = self._integers
+            self._slots = _read_only(index_texts(self._text, self._offsets) if ids is None else index_integers(ids))
         return self._slots
 
     def _find(self, keys: Sequence[Any]) -> NDArray[np.int64]:
@@ -176,18 +167,15 @@ class Vocabulary:
 
     def arrays(self, *, index: bool = True) -> dict[str, NDArray[Any]]:
         """The arrays that a bundle stores; for many ids they include the hash index, unless `index` is False."""
-        arrays: dict[str, NDArray[Any]]
-        if self._integers is not None:
-            arrays = {"ids": self._integers}
-        else:
-            arrays = {"text": self._text, "offsets": self._offsets}
+        texts = {"text": self._text, "offsets": self._offsets}
+        arrays = texts if self._integers is None else {"ids": self._integers}
         return {**arrays, "slots": self._index} if index and len(self) > DICT_LIMIT else arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Vocabulary:
         """The inverse of `arrays`. A missing hash index is built at the first lookup."""
         vocabulary = cls.__new__(cls)
-        vocabulary._keep(*(arrays.get(name) for name in ("ids", "text", "offsets", "slots")))
+        vocabulary._keep(arrays)
         slots = vocabulary._slots
         if slots is not None and (slots.dtype != np.int32 or slots.shape != (SLOTS_PER_ID * len(vocabulary),)):
             rule = f"slots: {slots.dtype} of shape {slots.shape} is not an index of {len(vocabulary):,} ids"

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from pathdex.errors import ConfigError, DataError, Problem
 from pathdex.kernels.types import Floats, Ints
+from pathdex.parameters import count_problems
 
 
 def check_int(name: str, value: Any, *, low: int = 1) -> int:
     """The value as an int, if it is a whole number of at least `low`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise ConfigError([Problem(f"must be a whole number of at least {low}", name, value, "pass one")])
+    if problems := count_problems(name, value, low, remedy="pass one"):
+        raise ConfigError(problems)
     return int(value)
 
 

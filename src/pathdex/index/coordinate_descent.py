@@ -105,18 +105,10 @@ class AssignmentProblem:
         """Paths (item, path) by Algorithm 2."""
         codes, candidate_paths, scores, current = self.table
         paths = current.copy()
+        block_size = block_size or default_block_size(len(paths))
         sizes = np.bincount(paths[self.num_scored :].ravel(), minlength=len(codes)).astype(np.int32)
         _coordinate_descent(
-            candidate_paths,
-            scores,
-            self.counts,
-            current,
-            paths,
-            sizes,
-            float(penalty),
-            float(degree),
-            iterations,
-            block_size or default_block_size(len(paths)),
+            candidate_paths, scores, self.counts, current, paths, sizes, penalty, degree, iterations, block_size
         )
         assigned = np.empty(paths.shape, np.int64)
         assigned[self.order] = codes[paths]

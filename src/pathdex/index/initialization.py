@@ -49,9 +49,8 @@ def residual_kmeans_paths(
     """
     vectors = np.ascontiguousarray(vectors, np.float32)
     if vectors.ndim != 2 or 0 in vectors.shape:
-        raise DataError(
-            f"vectors: has shape {vectors.shape}, must be (item, dim), neither empty; pass one row per item"
-        )
+        rule = "must be (item, dim), neither empty; pass one row per item"
+        raise DataError(f"vectors: has shape {vectors.shape}, {rule}")
     if not np.isfinite(vectors).all():
         raise DataError("vectors: holds NaN or infinity, must be finite; check the training they come from")
     capacity = _check_paths_per_item(paths_per_item, num_nodes, depth)
@@ -59,16 +58,8 @@ def residual_kmeans_paths(
     mean = len(vectors) * paths_per_item / capacity
     max_size = max(32, math.ceil(8 * mean)) if max_size is None else check_int("max_size", max_size)
     if max_size * capacity < 2 * len(vectors) * paths_per_item:
-        raise ConfigError(
-            [
-                Problem(
-                    f"must be at least {math.ceil(2 * mean)}, twice the mean path size",
-                    "max_size",
-                    max_size,
-                    "raise it",
-                )
-            ]
-        )
+        rule = f"must be at least {math.ceil(2 * mean)}, twice the mean path size"
+        raise ConfigError([Problem(rule, "max_size", max_size, "raise it")])
     random = np.random.default_rng(seed)
     codebooks = fit_codebooks(vectors, num_nodes, depth, iterations, random)
     candidate_paths = nearest_codes(vectors, codebooks, beam=max(8, 2 * paths_per_item))
@@ -107,14 +98,6 @@ def _place(
 def _check_paths_per_item(paths_per_item: int, num_nodes: int, depth: int) -> int:
     capacity = check_capacity(num_nodes, depth)
     if check_int("paths_per_item", paths_per_item) > capacity:
-        raise ConfigError(
-            [
-                Problem(
-                    f"J must be at most K^D={capacity}",
-                    "paths_per_item",
-                    paths_per_item,
-                    "raise num_nodes or depth, or lower paths_per_item",
-                )
-            ]
-        )
+        remedy = "raise num_nodes or depth, or lower paths_per_item"
+        raise ConfigError([Problem(f"J must be at most K^D={capacity}", "paths_per_item", paths_per_item, remedy)])
     return capacity

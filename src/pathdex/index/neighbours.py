@@ -44,14 +44,8 @@ def nearest_items(
         found = items != UNKNOWN
         return found.sum(axis=1), items[found], scores[found]
 
-    lengths: list[Ints] = []
-    items: list[Int32s] = []
-    scores: list[Floats] = []
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        for count, found, similarity in pool.map(nearest, _blocks(users_of, items_of)):
-            lengths.append(count)
-            items.append(found)
-            scores.append(similarity)
+        lengths, items, scores = map(list, zip(*pool.map(nearest, _blocks(users_of, items_of)), strict=True))
     offsets = np.concatenate([[0], np.cumsum(_joined(lengths))])
     return Neighbours(offsets, _joined(items), _joined(scores))
 
@@ -96,13 +90,7 @@ def _blocks(users_of: _Rows, items_of: _Rows) -> list[range]:
 
 @njit(cache=True, nogil=True)
 def _nearest_neighbours(
-    first: int,
-    users_of: _Rows,
-    items_of: _Rows,
-    norms: Floats,
-    shrinkage: float,
-    nearest: Int32s,
-    scores: Floats,
+    first: int, users_of: _Rows, items_of: _Rows, norms: Floats, shrinkage: float, nearest: Int32s, scores: Floats
 ) -> None:
     """Fill heaps (item, neighbour) for the items `first`, `first + 1`, ... from their users' items."""
     products = np.zeros(len(norms), np.float32)

@@ -34,26 +34,20 @@ def assign_path_ids(codes: Ints, scores: Floats, current: Ints, order: Ints, num
     row_of = np.empty_like(order)
     row_of[order] = np.arange(len(order))
     candidate_paths = np.full((num_scored, codes.shape[1]), EMPTY, np.int32)
-    moved_scores = np.empty(candidate_paths.shape, np.float32)
+    moved = np.empty(candidate_paths.shape, np.float32)
     kept = np.empty(current.shape, np.int32)
-    found = _ids_as_found(codes, scores, current, row_of, candidate_paths, moved_scores, kept)
+    found = _ids_as_found(codes, scores, current, row_of, candidate_paths, moved, kept)
     rank = np.empty(len(found), np.int32)
     rank[np.argsort(found)] = np.arange(len(found))
     _replace_ids(candidate_paths, rank)
     _replace_ids(kept, rank)
     found.sort()
-    return PathIdTable(found, candidate_paths, moved_scores, kept)
+    return PathIdTable(found, candidate_paths, moved, kept)
 
 
 @njit(cache=True, nogil=True)
 def _ids_as_found(
-    codes: Ints,
-    scores: Floats,
-    current: Ints,
-    row_of: Ints,
-    candidate_paths: Int32s,
-    moved_scores: Floats,
-    kept: Int32s,
+    codes: Ints, scores: Floats, current: Ints, row_of: Ints, candidate_paths: Int32s, moved: Floats, kept: Int32s
 ) -> Ints:
     id_of = new_table(1024)
     total = 0
@@ -61,7 +55,7 @@ def _ids_as_found(
         i = row_of[v]
         id_of = _with_room(id_of, total + codes.shape[1] + current.shape[1])
         if i < len(candidate_paths):
-            moved_scores[i] = scores[v]
+            moved[i] = scores[v]
             for c in range(codes.shape[1]):
                 if scores[v, c] > 0:
                     candidate_paths[i, c] = _id(id_of, codes[v, c], total)

@@ -18,16 +18,8 @@ def check_capacity(num_nodes: int, depth: int) -> int:
     """K^D, the number of possible paths; an error if a path does not fit into one int64."""
     capacity: int = check_int("num_nodes", num_nodes) ** check_int("depth", depth)
     if capacity > MAX_PATHS:
-        raise ConfigError(
-            [
-                Problem(
-                    "K^D must stay below 2^62, since a path is one integer",
-                    f"num_nodes={num_nodes}, depth",
-                    depth,
-                    "lower num_nodes or depth",
-                )
-            ]
-        )
+        rule = "K^D must stay below 2^62, since a path is one integer"
+        raise ConfigError([Problem(rule, f"num_nodes={num_nodes}, depth", depth, "lower num_nodes or depth")])
     return capacity
 
 

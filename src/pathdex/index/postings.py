@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pathdex.data.ragged import take_slices
 from pathdex.errors import DataError
-from pathdex.index.checks import int_array, path_array, score_array
+from pathdex.index.checks import path_array, score_array
 from pathdex.index.paths import check_capacity, check_codes
-from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, gather_items
-from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.types import Floats, Int32s, Ints
 
 
@@ -74,12 +73,13 @@ class Postings:
     def __repr__(self) -> str:
         return f"Postings({self.num_items:,} items on {len(self):,} paths of {self.depth} x {self.num_nodes} nodes)"
 
-    def items_on(self, path: int) -> Int32s:
-        """The items on one path, ascending; none if the path is not in use."""
-        position = int(np.searchsorted(self.paths, path))
-        if position == len(self) or self.paths[position] != path:
-            return self.items[:0]
-        return self.items[self.offsets[position] : self.offsets[position + 1]]
+    def items_on(self, paths: ArrayLike) -> Int32s:
+        """The items on one path or several, path by path, ascending on each; a path that is not in use has none."""
+        wanted = np.atleast_1d(paths)
+        positions = np.searchsorted(self.paths, wanted)
+        positions = positions[self.paths[np.minimum(positions, len(self) - 1)] == wanted]
+        starts = self.offsets[positions]
+        return take_slices(self.items, starts, self.offsets[positions + 1] - starts)[0]
 
     def log_shares(self, counts: ArrayLike) -> Floats:
         """log p(v | c) of each entry of `items`: the item's share of the interactions on its path.
@@ -90,32 +90,6 @@ class Postings:
         totals = np.add.reduceat(weights, self.offsets[:-1]) if len(self) else weights
         shares: Floats = np.log(weights / np.repeat(totals, self.sizes)).astype(np.float32)
         return shares
-
-    def gather(
-        self, codes: ArrayLike, log_probabilities: ArrayLike, log_shares: Floats | None = None
-    ) -> tuple[Ints, Floats]:
-        """The distinct items on one query's paths and log sum_j p(c_j|x) over each item's paths among them.
-
-        With `log_shares` it is log sum_j p(c_j|x) p(v|c_j), the index's estimate of log p(v|x). Items come in the
-        order of the first path that holds them. Paths not in use hold no items.
-        """
-        codes = int_array("codes", codes, None)
-        log_probabilities = np.ascontiguousarray(log_probabilities, np.float32)
-        if log_probabilities.shape != codes.shape:
-            raise DataError(
-                f"log_probabilities: has shape {log_probabilities.shape}, must have one value for each of the "
-                f"{len(codes)} paths; pass the log probability of every path"
-            )
-        shares = np.zeros(len(self.items), np.float32) if log_shares is None else log_shares
-        positions = np.searchsorted(self.paths, codes)
-        used = self.paths[np.minimum(positions, len(self) - 1)] == codes
-        on_paths = PathItems(
-            as_readonly(self.offsets, np.int64), as_readonly(self.items, np.int32), as_readonly(shares)
-        )
-        found: tuple[Ints, Floats] = gather_items(
-            on_paths, positions[used], log_probabilities[used], NO_ITEMS, ALL_ITEMS
-        )
-        return found
 
 
 def _trie(paths: Ints, num_nodes: int, depth: int) -> tuple[list[Ints], list[Ints]]:

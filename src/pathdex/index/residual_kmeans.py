@@ -96,12 +96,9 @@ def _beam_search(own: Floats, between: Floats, beam: int) -> Ints:
                     if cost < best[continuations - 1]:
                         position = continuations - 1
                         while position > 0 and best[position - 1] > cost:
-                            best[position], parent[position], node[position] = (
-                                best[position - 1],
-                                parent[position - 1],
-                                node[position - 1],
-                            )
-                            position -= 1
+                            left = position - 1
+                            best[position], parent[position], node[position] = best[left], parent[left], node[left]
+                            position = left
                         best[position], parent[position], node[position] = cost, b, k
             extended = nodes[parent[:continuations]]
             extended[:, layer] = node[:continuations]

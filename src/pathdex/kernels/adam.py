@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from pathdex.kernels.types import Floats
+from pathdex.kernels.types import Floats, Ints
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def update_rows(
-    table: Floats,
-    first: Floats,
-    second: Floats,
-    gradient: Floats,
-    rows: NDArray[np.int64],
-    beta1: float,
-    beta2: float,
-    scale: float,
+    table: Floats, first: Floats, second: Floats, gradient: Floats, rows: Ints, beta1: float, beta2: float, scale: float
 ) -> None:
     """Update `table[rows]` and their moments by `gradient` (row, dim); `scale` is the bias-corrected learning rate."""
     keep_first, take_first = np.float32(beta1), np.float32(1 - beta1)

@@ -23,7 +23,7 @@ HEADER = 3
 EPSILON = np.float32(1e-5)
 
 
-class AttentionWeights(NamedTuple):
+class Attention(NamedTuple):
     """The weights of all blocks (block, ...), then those of the whole encoder."""
 
     heads: int
@@ -42,7 +42,7 @@ class AttentionWeights(NamedTuple):
     last: Floats
 
     @classmethod
-    def pack(cls, weights: Mapping[str, NDArray[Any]]) -> AttentionWeights:
+    def pack(cls, weights: Mapping[str, NDArray[Any]]) -> Attention:
         """Pack weights by their names in the model, without the prefix `encoder.`."""
         blocks = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("blocks."))
 
@@ -69,10 +69,18 @@ class AttentionWeights(NamedTuple):
             as_matrix(weights["last.weight"]),
         )
 
+    def state_rows(self, capacity: int) -> int:
+        return HEADER + 2 * capacity * len(self.merge)
+
+    def advance(self, state: Floats, count: int, inputs: Floats) -> None:
+        _advance_attention(self, state, count, inputs)
+
+    def read(self, state: Floats, count: int) -> Floats:
+        return _read_attention(self, state, count)
+
 
 @njit(cache=True, nogil=True, fastmath=True)
-def advance_attention(weights: AttentionWeights, state: Floats, count: int, inputs: Floats) -> None:
-    """Update a state that has read `count` inputs with further ones (time, dim)."""
+def _advance_attention(weights: Attention, state: Floats, count: int, inputs: Floats) -> None:
     blocks, dim = len(weights.merge), state.shape[1]
     for t in range(len(inputs)):
         hidden = inputs[t].copy()
@@ -91,8 +99,7 @@ def advance_attention(weights: AttentionWeights, state: Floats, count: int, inpu
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def read_attention(weights: AttentionWeights, state: Floats, count: int) -> Floats:
-    """The user vector after `count` inputs."""
+def _read_attention(weights: Attention, state: Floats, count: int) -> Floats:
     blocks = len(weights.merge)
     keys, values = _cache(state, blocks - 1, blocks)
     hidden = _block_output(weights, blocks - 1, state[1].copy(), state[2], keys, values, count)
@@ -110,7 +117,7 @@ def _cache(state: Floats, block: int, blocks: int) -> tuple[Floats, Floats]:
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _block_output(
-    weights: AttentionWeights, block: int, hidden: Floats, query: Floats, keys: Floats, values: Floats, count: int
+    weights: Attention, block: int, hidden: Floats, query: Floats, keys: Floats, values: Floats, count: int
 ) -> Floats:
     """The output of a block at the last of `count` positions."""
     size = len(query) // weights.heads

@@ -34,6 +34,10 @@ class PathItems(NamedTuple):
     log_shares: Floats
     """log p(v | c) of each entry of `items`."""
 
+    @classmethod
+    def pack(cls, offsets: Ints, items: Int32s, log_shares: Floats) -> PathItems:
+        return cls(as_readonly(offsets, np.int64), as_readonly(items, np.int32), as_readonly(log_shares))
+
 
 @njit(cache=True, nogil=True)
 def find_candidates(

@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from pathdex.kernels.attention import HEADER, AttentionWeights, advance_attention, read_attention
+from pathdex.kernels.attention import Attention
 from pathdex.kernels.exp import sigmoid
 from pathdex.kernels.gemm import gemm_accumulate, gemv_accumulate
 from pathdex.kernels.layout import as_matrix, as_readonly
@@ -42,6 +42,10 @@ class Encoder(Protocol):
         """The user vector after `count` inputs."""
 
 
+def _packed(weights: Weights, *names: str) -> list[NDArray[Any]]:
+    return [as_readonly(weights[name]) if "bias" in name else as_matrix(weights[name]) for name in names]
+
+
 class GRU(NamedTuple):
     """State: the GRU's hidden vector, the sum of the inputs, the last input."""
 
@@ -57,16 +61,8 @@ class GRU(NamedTuple):
 
     @classmethod
     def pack(cls, weights: Weights) -> GRU:
-        return cls(
-            as_matrix(weights["recurrent.weight_ih_l0"]),
-            as_readonly(weights["recurrent.bias_ih_l0"]),
-            as_matrix(weights["recurrent.weight_hh_l0"]),
-            as_readonly(weights["recurrent.bias_hh_l0"]),
-            as_matrix(weights["project.weight"]),
-            as_readonly(weights["project.bias"]),
-            as_matrix(weights["last.weight"]),
-            as_matrix(weights["mean.weight"]),
-        )
+        gates = [f"recurrent.{name}_l0" for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")]
+        return cls(*_packed(weights, *gates, "project.weight", "project.bias", "last.weight", "mean.weight"))
 
     def state_rows(self, capacity: int) -> int:
         return 3
@@ -90,14 +86,8 @@ class Pooled(NamedTuple):
 
     @classmethod
     def pack(cls, weights: Weights) -> Pooled:
-        return cls(
-            as_matrix(weights["network.0.weight"]),
-            as_readonly(weights["network.0.bias"]),
-            as_matrix(weights["network.2.weight"]),
-            as_readonly(weights["network.2.bias"]),
-            as_matrix(weights["last.weight"]),
-            as_matrix(weights["mean.weight"]),
-        )
+        names = "network.0.weight", "network.0.bias", "network.2.weight", "network.2.bias", "last.weight", "mean.weight"
+        return cls(*_packed(weights, *names))
 
     def state_rows(self, capacity: int) -> int:
         return 2
@@ -108,25 +98,6 @@ class Pooled(NamedTuple):
 
     def read(self, state: Floats, count: int) -> Floats:
         return _read_pooled(self, state, count)
-
-
-class Attention(NamedTuple):
-    """State: see `pathdex.kernels.attention`."""
-
-    weights: AttentionWeights
-
-    @classmethod
-    def pack(cls, weights: Weights) -> Attention:
-        return cls(AttentionWeights.pack(weights))
-
-    def state_rows(self, capacity: int) -> int:
-        return HEADER + 2 * capacity * len(self.weights.merge)
-
-    def advance(self, state: Floats, count: int, inputs: Floats) -> None:
-        advance_attention(self.weights, state, count, inputs)
-
-    def read(self, state: Floats, count: int) -> Floats:
-        return read_attention(self.weights, state, count)
 
 
 ENCODERS: dict[str, type[GRU | Pooled | Attention]] = {"gru": GRU, "pooled": Pooled, "attention": Attention}

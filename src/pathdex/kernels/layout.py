@@ -15,8 +15,6 @@ from numpy.typing import DTypeLike, NDArray
 def as_readonly(array: NDArray[Any], dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """A contiguous read-only view with this dtype; a copy only where layout or dtype differ."""
     view = np.ascontiguousarray(array, dtype).view(np.ndarray)
-    if view is array:
-        view = array.view()
     view.flags.writeable = False
     return view
 

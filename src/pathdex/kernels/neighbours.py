@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table
+from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.topk import top_k_items
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
@@ -18,6 +19,10 @@ class Neighbours(NamedTuple):
     offsets: Ints
     items: Int32s
     similarities: Floats
+
+    @classmethod
+    def pack(cls, offsets: Ints, items: Int32s, similarities: Floats) -> Neighbours:
+        return cls(as_readonly(offsets, np.int64), as_readonly(items, np.int32), as_readonly(similarities))
 
 
 class Similar(NamedTuple):
@@ -68,13 +73,7 @@ def similarity_of(similar: Similar, items: Ints) -> Floats:
 
 @njit(cache=True, nogil=True)
 def join_neighbours(
-    similar: Similar,
-    items: Ints,
-    log_probability: Floats,
-    exclude: Int32s,
-    mask: Mask,
-    reserved: int,
-    candidates: int,
+    similar: Similar, items: Ints, log_probability: Floats, exclude: Int32s, mask: Mask, reserved: int, candidates: int
 ) -> tuple[Ints, Floats]:
     """At most `candidates` items: those from paths and, in `reserved` places, the most similar of the others.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,17 +103,9 @@ def explain(retriever: Retriever, state: UserState, item: Id, code: int, *, beam
 
 
 def why_not(
-    retriever: Retriever,
-    state: UserState,
-    item: Id,
-    code: int,
-    *,
-    exclude_seen: bool,
-    n: int,
-    beam: int,
+    retriever: Retriever, state: UserState, item: Id, code: int, *, exclude_seen: bool, n: int, beam: int
 ) -> WhyNot:
     """What keeps one item out of the best n of a history, if anything does."""
-    user = state.vector
     ranking = _ranking(retriever, state, beam, min_candidates=n, exclude=state.history if exclude_seen else None)
     rank = ranking[code][1] if code in ranking else None
     explanation = explain(retriever, state, item, code, beam=beam)
@@ -130,19 +123,14 @@ def why_not(
         n,
         beam,
         layer=max(path.lost_at or 0 for path in explanation.paths) if lost else None,
-        smallest_beam=_smallest_beam(retriever, user, retriever.paths[code], beam) if lost else None,
+        smallest_beam=_smallest_beam(retriever, state.vector, retriever.paths[code], beam) if lost else None,
         rank=rank,
         needed=scores[n - 1] if len(scores) >= n else None,
     )
 
 
 def _ranking(
-    retriever: Retriever,
-    state: UserState,
-    beam: int,
-    *,
-    min_candidates: int = 0,
-    exclude: Ints | None = None,
+    retriever: Retriever, state: UserState, beam: int, *, min_candidates: int = 0, exclude: Ints | None = None
 ) -> dict[int, tuple[float, int]]:
     """Score and rank, from 1, of every candidate of a beam, best first."""
     filters = NO_FILTERS if exclude is None else Filters(Ragged.from_rows([exclude]))
@@ -162,13 +150,11 @@ def _lost_at(retriever: Retriever, user: Floats, path: int, beam: int) -> int:
 
 def _smallest_beam(retriever: Retriever, user: Floats, paths: Ints, beam: int) -> int:
     """The smallest beam that finds one of the paths, by bisection. `beam` itself finds none."""
-    low, high = beam, 2 * beam
-    while not np.isin(paths, retriever.search_paths(user, high)[0]).any():
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if np.isin(paths, retriever.search_paths(user, middle)[0]).any():
-            high = middle
-        else:
-            low = middle
-    return high
+
+    def finds(width: int) -> bool:
+        return bool(np.isin(paths, retriever.search_paths(user, width)[0]).any())
+
+    enough = 2 * beam
+    while not finds(enough):
+        enough *= 2
+    return bisect_left(range(enough), True, lo=enough // 2 + 1, key=finds)

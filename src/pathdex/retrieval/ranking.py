@@ -1,7 +1,7 @@
 """The exact top n under filters, for every estimator; ties go by item.
 
-`TopN` selects from blocks of the catalogue, `top_n` from the whole catalogue at once, and `top_n_of` from a few scored
-candidates per query. `fill_in_order` completes short answers from a fixed order of the catalogue.
+`TopN` selects from blocks of the catalogue and `top_n_of` from a few scored candidates per query.
+`fill_in_order` completes short answers from a fixed order of the catalogue.
 """
 
 # mypy: disallow-untyped-decorators=False
@@ -9,7 +9,6 @@ candidates per query. `fill_in_order` completes short answers from a fixed order
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +21,7 @@ from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 
 
-@dataclass(frozen=True)
-class Ranking:
+class Ranking(NamedTuple):
     """The answer to a batch of queries, in codes."""
 
     items: Ints
@@ -33,6 +31,9 @@ class Ranking:
     candidates: Ints
     """(query,) the number of items that were scored."""
 
+    def copy(self) -> Ranking:
+        return Ranking(self.items.copy(), self.scores.copy(), self.candidates.copy())
+
 
 class TopN:
     """A running top n over blocks of the catalogue, for scores that do not fit in memory at once."""
@@ -40,7 +41,7 @@ class TopN:
     def __init__(self, num_queries: int, num_items: int, n: int, filters: Filters = NO_FILTERS) -> None:
         self.n = n
         self._filters = _compiled_filters(filters, num_queries, num_items)
-        self._best = _empty(num_queries, min(n, num_items))
+        self._best = no_ranking(num_queries, min(n, num_items))
         self._sizes = np.zeros(num_queries, np.int64)
 
     def add(self, scores: Floats, first: int = 0) -> None:
@@ -52,17 +53,9 @@ class TopN:
         return _sorted_ranking(self._best, self.n)
 
 
-def top_n(scores: Floats, n: int, filters: Filters = NO_FILTERS) -> Ranking:
-    """The best `min(n, eligible)` items of dense `scores` (query, item)."""
-    num_queries, num_items = scores.shape
-    best = TopN(num_queries, num_items, n, filters)
-    best.add(scores)
-    return best.ranking()
-
-
 def top_n_of(candidates: Ragged, scores: Floats, num_items: int, n: int, filters: Filters = NO_FILTERS) -> Ranking:
     """The best n of each query's distinct candidates; `scores` belong to `candidates.values`."""
-    best = _empty(len(candidates), min(n, num_items))
+    best = no_ranking(len(candidates), min(n, num_items))
     compiled = _compiled_filters(filters, len(candidates), num_items)
     _add_candidates(candidates.values, candidates.offsets, scores, compiled, best)
     return _sorted_ranking(best, n)
@@ -74,24 +67,23 @@ def fill_in_order(ranking: Ranking, order: Ints, scores: Floats, filters: Filter
     `order` is a permutation of the catalogue and `scores[v]` the score of item v if it is filled in. Scores should
     descend along `order` and not exceed the lowest score already there, so that the answer stays sorted.
     """
-    filled = _Best(ranking.items.copy(), ranking.scores.copy(), ranking.candidates.copy())
+    filled = ranking.copy()
     _fill(filled, order, scores, _compiled_filters(filters, len(ranking.items), len(order)))
-    return Ranking(filled.items, filled.scores, filled.candidates)
+    return filled
 
 
 def no_ranking(num_queries: int, n: int) -> Ranking:
     """An answer without items."""
-    empty = _empty(num_queries, n)
-    return Ranking(empty.items, empty.scores, empty.candidates)
+    return Ranking(
+        np.full((num_queries, n), UNKNOWN, np.int64),
+        np.full((num_queries, n), -np.inf, np.float32),
+        np.zeros(num_queries, np.int64),
+    )
 
 
 def join_rankings(parts: Sequence[Ranking]) -> Ranking:
     """Concatenate the answers to several batches."""
-    return Ranking(
-        np.concatenate([part.items for part in parts]),
-        np.concatenate([part.scores for part in parts]),
-        np.concatenate([part.candidates for part in parts]),
-    )
+    return Ranking(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def row_blocks(count: int, size: int) -> list[Ints]:
@@ -111,17 +103,9 @@ def incomplete_rows(ranking: Ranking, filters: Filters, num_items: int) -> Ints:
 
 def replace_rows(ranking: Ranking, rows: Ints, better: Ranking) -> Ranking:
     """The ranking with the given rows replaced by those of `better`."""
-    items, scores, candidates = ranking.items.copy(), ranking.scores.copy(), ranking.candidates.copy()
-    items[rows], scores[rows], candidates[rows] = better.items, better.scores, better.candidates
-    return Ranking(items, scores, candidates)
-
-
-class _Best(NamedTuple):
-    """A heap of items and scores per query, the worst on top, and the number of eligible items it has seen."""
-
-    items: Ints
-    scores: Floats
-    candidates: Ints
+    replaced = ranking.copy()
+    replaced.items[rows], replaced.scores[rows], replaced.candidates[rows] = better
+    return replaced
 
 
 class _CompiledFilters(NamedTuple):
@@ -153,22 +137,14 @@ def _compiled_filters(filters: Filters, num_queries: int, num_items: int) -> _Co
     return _CompiledFilters(exclude.values, exclude.offsets, stacked, mask_of, stamps)
 
 
-def _empty(num_queries: int, n: int) -> _Best:
-    return _Best(
-        np.full((num_queries, n), UNKNOWN, np.int64),
-        np.full((num_queries, n), -np.inf, np.float32),
-        np.zeros(num_queries, np.int64),
-    )
-
-
-def _sorted_ranking(best: _Best, n: int) -> Ranking:
+def _sorted_ranking(best: Ranking, n: int) -> Ranking:
     ties = np.where(best.items == UNKNOWN, np.iinfo(np.int64).max, best.items)
     order = np.lexsort((ties, -best.scores))
-    answer = _empty(len(best.items), n)
+    answer = no_ranking(len(best.items), n)
     kept = best.items.shape[1]
     answer.items[:, :kept] = np.take_along_axis(best.items, order, axis=1)
     answer.scores[:, :kept] = np.take_along_axis(best.scores, order, axis=1)
-    return Ranking(answer.items, answer.scores, best.candidates.copy())
+    return answer._replace(candidates=best.candidates.copy())
 
 
 @njit(cache=True, nogil=True)
@@ -178,7 +154,7 @@ def _stamp_excluded(filters: _CompiledFilters, query: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _add_block(scores: Floats, first: int, filters: _CompiledFilters, best: _Best, sizes: Ints) -> None:
+def _add_block(scores: Floats, first: int, filters: _CompiledFilters, best: Ranking, sizes: Ints) -> None:
     for query in range(scores.shape[0]):
         _stamp_excluded(filters, query)
         allowed = filters.masks[filters.mask_of[query]]
@@ -197,7 +173,9 @@ def _add_block(scores: Floats, first: int, filters: _CompiledFilters, best: _Bes
 
 
 @njit(cache=True, nogil=True)
-def _add_candidates(candidates: Int32s, offsets: Ints, scores: Floats, filters: _CompiledFilters, best: _Best) -> None:
+def _add_candidates(
+    candidates: Int32s, offsets: Ints, scores: Floats, filters: _CompiledFilters, best: Ranking
+) -> None:
     for query in range(len(offsets) - 1):
         _stamp_excluded(filters, query)
         allowed = filters.masks[filters.mask_of[query]]
@@ -210,7 +188,7 @@ def _add_candidates(candidates: Int32s, offsets: Ints, scores: Floats, filters: 
 
 
 @njit(cache=True, nogil=True)
-def _fill(filled: _Best, order: Ints, scores: Floats, filters: _CompiledFilters) -> None:
+def _fill(filled: Ranking, order: Ints, scores: Floats, filters: _CompiledFilters) -> None:
     for query in range(filled.items.shape[0]):
         items = filled.items[query]
         size = 0

@@ -82,10 +82,8 @@ class Retriever:
         self.encoder = HistoryEncoder(config, weights, self.table, encode_with_torch)
         self.structure = StructureWeights.pack(weights_under("structure.", weights))
         self.trie = Trie.pack(postings.prefixes, postings.children, postings.num_nodes)
-        self.on_paths = PathItems(
-            as_readonly(postings.offsets, np.int64), as_readonly(postings.items, np.int32), as_readonly(log_shares)
-        )
-        self.neighbours = None if neighbours is None else _readonly_neighbours(neighbours)
+        self.on_paths = PathItems.pack(postings.offsets, postings.items, log_shares)
+        self.neighbours = None if neighbours is None else Neighbours.pack(*neighbours)
         self._dim = config.embedding_dim
         self._path_weight = np.float32(config.path_weight)
         self._neighbour_weight = np.float32(config.neighbour_weight)
@@ -175,13 +173,7 @@ class Retriever:
         return _Eligible(as_readonly(where, np.bool_), count, listed)
 
     def _follow_paths(
-        self,
-        user: Floats,
-        exclude: Int32s,
-        eligible: _Eligible,
-        beam: int,
-        candidates: int | None,
-        min_candidates: int,
+        self, user: Floats, exclude: Int32s, eligible: _Eligible, beam: int, candidates: int | None, min_candidates: int
     ) -> tuple[Ints, Floats] | None:
         """The eligible items on the best paths; None where scoring all eligible items costs less."""
         if eligible.listed is not None:
@@ -216,11 +208,3 @@ class Retriever:
 def _most_probable(items: Ints, log_probability: Floats, candidates: int | None) -> tuple[Ints, Floats]:
     """At most `candidates` of the items, the most probable; None keeps all."""
     return (items, log_probability) if candidates is None else most_probable(items, log_probability, candidates)
-
-
-def _readonly_neighbours(neighbours: Neighbours) -> Neighbours:
-    return Neighbours(
-        as_readonly(neighbours.offsets, np.int64),
-        as_readonly(neighbours.items, np.int32),
-        as_readonly(neighbours.similarities),
-    )

@@ -14,13 +14,23 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pathdex.errors import StorageError
-from pathdex.storage.durability import sync
-from pathdex.storage.exchange import exchange
+from pathdex.storage.filesystem import exchange, sync
 from pathdex.storage.staging import NEW, PREVIOUS, staging_folder
 
 REMEDY = "free space or choose another path"
 SYNC_THREADS = 8
 """Files that are synced at once share a commit of the file system: a quarter of the time for a dozen small files."""
+
+
+@contextmanager
+def storage_errors(path: Path, remedy: str = REMEDY) -> Iterator[None]:
+    """Turn failures of the system into a `StorageError` about writing `path`."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError(f"cannot write {path}: {error.strerror or error}; {remedy}") from error
 
 
 @contextmanager
@@ -37,7 +47,7 @@ def atomic_path(path: str | Path, *, remedy: str = REMEDY) -> Iterator[Path]:
     A failure leaves the old file; a full disk or a missing permission becomes a `StorageError`.
     """
     path = Path(path)
-    with _storage_errors(path, remedy), staging_folder(path) as staging:
+    with storage_errors(path, f"{remedy}; nothing was changed"), staging_folder(path) as staging:
         new = staging / NEW
         yield new
         new.chmod(0o644)
@@ -51,7 +61,7 @@ def atomic_folder(path: str | Path, *, overwrite: bool = False) -> Iterator[Path
     With `overwrite` it replaces the folder at `path`. Errors as in `atomic_path`.
     """
     path = Path(path)
-    with _storage_errors(path, REMEDY), staging_folder(path) as staging:
+    with storage_errors(path, f"{REMEDY}; nothing was changed"), staging_folder(path) as staging:
         new = staging / NEW
         new.mkdir()
         try:
@@ -92,23 +102,10 @@ def publish_folder(staging: Path, target: Path, *, overwrite: bool = False) -> N
     _confirm(target)
 
 
-@contextmanager
-def _storage_errors(path: Path, remedy: str) -> Iterator[None]:
-    try:
-        yield
-    except StorageError:
-        raise
-    except OSError as error:
-        reason = error.strerror or error
-        raise StorageError(f"cannot write {path}: {reason}; {remedy}; nothing was changed") from error
-
-
 def _confirm(target: Path) -> None:
     """Wait until the renamed target is on disk."""
     try:
         sync(target.parent)
     except OSError as error:
-        reason = error.strerror or error
-        raise StorageError(
-            f"{target} is written, but the disk does not confirm it: {reason}; check the disk"
-        ) from error
+        reason = f"the disk does not confirm it: {error.strerror or error}"
+        raise StorageError(f"{target} is written, but {reason}; check the disk") from error

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pathdex.storage.durability import make_folders
+from pathdex.storage.filesystem import make_folders
 
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 SUFFIX = ".staging"

@@ -36,7 +36,6 @@ def candidates_per_query(
     postings = Postings.from_paths(paths, config.num_nodes, config.depth)
     device = next(iter(structure.parameters())).device  # type: ignore[attr-defined]
     prefixes = [torch.from_numpy(codes).to(device) for codes in postings.prefixes[1:]]
-    nodes, log_p = beam_search(structure, torch.from_numpy(users).to(device), config.beam_size, prefixes)
+    nodes, _ = beam_search(structure, torch.from_numpy(users).to(device), config.beam_size, prefixes)
     codes = encode_paths(nodes.cpu().numpy(), config.num_nodes)
-    found = [len(postings.gather(own, scores)[0]) for own, scores in zip(codes, log_p.cpu().numpy(), strict=True)]
-    return float(np.mean(found))
+    return float(np.mean([len(np.unique(postings.items_on(own))) for own in codes]))

@@ -1,4 +1,4 @@
-"""Swapping two paths in one step, with the system call that Python does not offer."""
+"""What Python lacks: files and folders that are on disk when a call returns, and swapping two paths in one step."""
 
 from __future__ import annotations
 
@@ -8,11 +8,36 @@ import os
 import sys
 from pathlib import Path
 
+_NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP}
+"""Errors of file systems that cannot sync a folder."""
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2  # Linux, renameat2
 _RENAME_SWAP = 2  # macOS, renamex_np
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EPERM}
 """An old kernel, a file system without exchange, or a sandbox that blocks the call."""
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the entries of a folder, are on disk."""
+    is_folder = path.is_dir()
+    if is_folder and os.name == "nt":  # Windows does not open folders.
+        return
+    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if not (is_folder and error.errno in _NO_FOLDER_SYNC):
+            raise
+    finally:
+        os.close(handle)
+
+
+def make_folders(path: Path) -> None:
+    """Create a folder and its missing parents, durably."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        sync(folder.parent)
 
 
 def exchange(first: Path, second: Path) -> bool:
