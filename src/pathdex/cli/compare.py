@@ -74,5 +74,5 @@ def _rows(found: RunComparison, filter_seen: bool) -> list[list[str]]:
             test = one.test
             interval = f"{100 * test.low:+.2f} to {100 * test.high:+.2f}"
             figures = [f"{100 * one.a:.2f}", f"{100 * one.b:.2f}", f"{100 * test.difference:+.2f}", interval]
-            rows.append([NAMES.get(one.metric, one.metric), *figures, f"{test.p:.4f}", f"{one.p_holm:.4f}"])
+            rows.append([NAMES.get(one.metric, one.metric), *figures, f"{test.p:.4f}", f"{test.p_holm:.4f}"])
     return rows
