@@ -83,7 +83,12 @@ def sensitivity_changes(request: ReportRequest) -> dict[str, dict[str, dict[str,
     layers[f"depth-{depth - 1}-same-paths"] = {"depth": depth - 1, "nodes_power": depth / max(1, depth - 1)}
     layers = {step: change for step, change in layers.items() if change["depth"] >= 1}
     # J of the comparison may come from a trial, so all values are planned; an equal one is not fitted again.
-    studies = {"num_nodes": nodes, "paths_per_item": paths, "penalty": penalties, "depth": layers}
+    studies: dict[str, dict[str, Any]] = {
+        "num_nodes": nodes,
+        "paths_per_item": paths,
+        "penalty": penalties,
+        "depth": layers,
+    }
     found = {}
     for parameter, changes in studies.items():
         steps = [*((f"sensitivity-{step}", change) for step, change in changes.items()), (BASE_STEP, {})]

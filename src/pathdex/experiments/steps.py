@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 import pathdex
 from pathdex.errors import RunError
+from pathdex.experiments.checksums import source_digest
 from pathdex.experiments.peak_memory import peak_memory, reset_peak
 from pathdex.experiments.report_request import check_same
-from pathdex.experiments.source_digest import source_digest
 from pathdex.storage.json_file import write_json
 
 

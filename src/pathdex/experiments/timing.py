@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,26 +78,19 @@ def one_thread() -> Iterator[None]:
     import numba
     import torch
 
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        threadpool_limits = nullcontext
     before = torch.get_num_threads(), numba.get_num_threads()
     torch.set_num_threads(1)
     numba.set_num_threads(1)
     try:
-        with _one_blas_thread():
+        with threadpool_limits(1):
             yield
     finally:
         torch.set_num_threads(before[0])
         numba.set_num_threads(before[1])
-
-
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        yield
-        return
-    with threadpool_limits(1):
-        yield
 
 
 def _answer(model: Recommender, histories: Ragged, n: int, options: Mapping[str, Any]) -> None:
