@@ -11,7 +11,9 @@ from pathdex.experiments.steps import Step, StepStore
 
 
 def test_command_data_machine_and_steps(tmp_path: Path) -> None:
-    request = make_report_request(ReproduceOptions(Path("/data/events.csv"), methods=["popularity"], threads=1))
+    request = make_report_request(
+        ReproduceOptions(Path("/data/events.csv"), methods=["popularity"], options={"threads": 1})
+    )
     store, step = StepStore(tmp_path), Step("one", "double", "Double one", {"value": 1})
     store.run(step, lambda **inputs: {"doubled": 2 * inputs["value"]})
     found = provenance(request, [step], store, checksum="ab12", command="pathdex reproduce events.csv")

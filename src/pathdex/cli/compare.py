@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pathdex.cli.console import err, out
+from pathdex.cli.options import JsonFile
 from pathdex.cli.progress import show_progress
 from pathdex.tables import TextTable
 
@@ -28,9 +29,7 @@ def compare(
     beam: Annotated[
         int | None, typer.Option(help="Number of paths followed per user, instead of --candidates.")
     ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to this file.", metavar="FILE")
-    ] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Compare two runs user by user, with 95% intervals and p-values.
 

@@ -9,6 +9,7 @@ import typer
 
 from pathdex.cli.command import split_integers, split_list
 from pathdex.cli.console import err, out
+from pathdex.cli.options import JsonFile
 from pathdex.cli.progress import show_progress
 
 
@@ -23,9 +24,7 @@ def evaluate(
         str | None, typer.Option(help="Some of deep-retrieval, brute-force, item-cf, popularity. [default: all]")
     ] = None,
     on: Annotated[str, typer.Option(help="Held-out users: test or valid.")] = "test",
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to this file.", metavar="FILE")
-    ] = None,
+    json_file: JsonFile = None,
     loss_file: Annotated[
         Path | None, typer.Option("--loss-json", help="Write the retrieval loss to this file.", metavar="FILE")
     ] = None,

@@ -11,8 +11,8 @@ import typer
 
 from pathdex.cli.command import RunPath, split_list
 from pathdex.cli.console import out
+from pathdex.cli.options import takes_columns
 from pathdex.cli.progress import show_progress
-from pathdex.cli.reading import takes_columns
 from pathdex.errors import QueryError
 from pathdex.tables import TextTable
 

@@ -8,20 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from pathdex.cli.command import INTERRUPTED, split_integers, split_list
+from pathdex.cli.command import split_integers, split_list
 from pathdex.cli.console import err, out
-from pathdex.cli.reading import DataPath, takes_reading
-from pathdex.cli.splitting import as_split, takes_split
-from pathdex.cli.train import RUN_OPTIONS
+from pathdex.cli.options import DataPath, takes_machine, takes_reading, takes_split
 from pathdex.errors import ConfigError, Problem
 from pathdex.tables import TextTable
 
 
 @takes_split
 @takes_reading
+@takes_machine
 def reproduce(
     reading: dict[str, Any],
-    held_out: dict[str, Any],
+    split: dict[str, Any],
+    run_options: dict[str, Any],
     source: DataPath,
     folder: Annotated[
         Path, typer.Option("--out", help="The folder of the report, new or to resume.", metavar="REPORT")
@@ -56,12 +56,6 @@ def reproduce(
             "--set", help="Fix a hyper-parameter; the value is JSON, as in tdm.epochs=2.", metavar="METHOD.NAME=VALUE"
         ),
     ] = None,
-    device: Annotated[
-        str | None, typer.Option(help="Device: cpu (default), cuda, cuda:0 ...", rich_help_panel=RUN_OPTIONS)
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Number of threads; default: all cores.", rich_help_panel=RUN_OPTIONS)
-    ] = None,
 ) -> None:
     """Run the paper's experiments on any data: all methods, with tables, figures and significance tests.
 
@@ -83,7 +77,7 @@ def reproduce(
     given = ReproduceOptions(
         source=source,
         reading=reading,
-        split=as_split(held_out),
+        split=split,
         preset=preset,
         methods=split_list(methods, "--methods"),
         seeds=split_integers(seeds, "--seeds", low=0),
@@ -92,8 +86,7 @@ def reproduce(
         quick=quick,
         tune=tune,
         sensitivity=sensitivity,
-        device=device,
-        threads=threads,
+        options=run_options,
     )
     request = make_report_request(given)
     log = err()
@@ -103,8 +96,8 @@ def reproduce(
         with show_steps(log) as progress:
             report = run_steps(request, folder, progress=progress, command=command_line(given, folder))
     except KeyboardInterrupt:
-        log.print("\nInterrupted. Re-run the command to resume; finished steps are skipped.")
-        raise typer.Exit(INTERRUPTED) from None
+        message = "\nInterrupted. Re-run the command to resume; finished steps are skipped."
+        raise KeyboardInterrupt(message) from None
     console = out()
     console.print(TextTable(f"Top {request.n}, in %, seen items removed", _COLUMNS, _rows(report.results)))
     console.print(f"{report.html}\n{report.markdown}\n{report.json}")
