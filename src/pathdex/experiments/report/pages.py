@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pathdex.experiments.report.comparison import comparison_parts
+from pathdex.experiments.report.comparison import comparison_parts, popularity_parts, time_parts
 from pathdex.experiments.report.document import Document, Figure, Section, to_html, to_markdown
-from pathdex.experiments.report.index import index_parts
-from pathdex.experiments.report.popularity import popularity_parts
+from pathdex.experiments.report.index import index_parts, sensitivity_parts
 from pathdex.experiments.report.repeat import repeat_parts
-from pathdex.experiments.report.sensitivity import sensitivity_parts
-from pathdex.experiments.report.time import time_parts
 from pathdex.experiments.report.wording import Results
 from pathdex.storage.atomic import atomic_write
 
