@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option
 
 from pathdex.cli.command import FAILED
 from pathdex.cli.console import out
@@ -53,8 +53,8 @@ def describe(
 def validate(
     source: DataPath,
     reading: dict[str, Any],
-    valid_users: Annotated[int, typer.Option(help="Check that this many validation users can be held out.")] = 0,
-    test_users: Annotated[int, typer.Option(help="Check that this many test users can be held out.")] = 0,
+    valid_users: Annotated[int, Option(help="Check that this many validation users can be held out.")] = 0,
+    test_users: Annotated[int, Option(help="Check that this many test users can be held out.")] = 0,
 ) -> None:
     """Validate a data set and list all problems. Exits with code 1 if training would reject it.
 
@@ -73,15 +73,13 @@ def validate(
     counts = Counter(finding.level for finding in findings)
     console.print(f"{counts['error']} errors, {counts['warning']} warnings")
     if counts["error"]:
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)
 
 
 def fetch(
-    name: Annotated[str, typer.Argument(help="movielens-1m, movielens-20m, movielens-25m or amazon-books.")],
-    folder: Annotated[Path, typer.Option(help="Folder to store it in.")] = Path("data"),
-    file: Annotated[
-        Path | None, typer.Option(help="Use a copy on disk instead of downloading; it is verified too.")
-    ] = None,
+    name: Annotated[str, Argument(help="movielens-1m, movielens-20m, movielens-25m or amazon-books.")],
+    folder: Annotated[Path, Option(help="Folder to store it in.")] = Path("data"),
+    file: Annotated[Path | None, Option(help="Use a copy on disk instead of downloading; it is verified too.")] = None,
 ) -> None:
     """Download a public data set, verify its checksum, and print the command to train on it.
 
@@ -110,14 +108,14 @@ def fetch(
 
 
 def generate(
-    target: Annotated[Path, typer.Argument(help="The Parquet file to write.", metavar="OUT")],
-    users: Annotated[int, typer.Option(help="Number of users.")] = 3_000,
-    items: Annotated[int, typer.Option(help="Number of items.")] = 2_000,
-    interactions: Annotated[int, typer.Option(help="Number of interactions.")] = 120_000,
-    depth: Annotated[int, typer.Option(help="Layers of the planted paths.")] = 3,
-    nodes: Annotated[int | None, typer.Option(help="Nodes per layer. [default: about 8 items per path]")] = None,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
+    target: Annotated[Path, Argument(help="The Parquet file to write.", metavar="OUT")],
+    users: Annotated[int, Option(help="Number of users.")] = 3_000,
+    items: Annotated[int, Option(help="Number of items.")] = 2_000,
+    interactions: Annotated[int, Option(help="Number of interactions.")] = 120_000,
+    depth: Annotated[int, Option(help="Layers of the planted paths.")] = 3,
+    nodes: Annotated[int | None, Option(help="Nodes per layer. [default: about 8 items per path]")] = None,
+    seed: Annotated[int, Option(help="Random seed.")] = 0,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace existing files.")] = False,
 ) -> None:
     """Generate interactions with a known structure: items are on one or two planted paths, and users follow paths.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from pathdex.cli.command import RunPath
 from pathdex.cli.console import out
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def inspect(
     folder: RunPath,
     plot: Annotated[
-        Path | None, typer.Option(help="Also draw a plot: .png, .pdf or .svg (needs the extra `plot`).", metavar="FILE")
+        Path | None, Option(help="Also draw a plot: .png, .pdf or .svg (needs the extra `plot`).", metavar="FILE")
     ] = None,
     json_file: JsonFile = None,
 ) -> None:

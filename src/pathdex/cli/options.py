@@ -7,18 +7,16 @@ import inspect
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from pathdex.cli.command import gathers, option
 from pathdex.config import Config
 
 DataPath = Annotated[
     Path,
-    typer.Argument(
-        help="CSV, TSV, JSON lines, Parquet, RecBole .inter, a MovieLens archive or folder.", metavar="DATA"
-    ),
+    Argument(help="CSV, TSV, JSON lines, Parquet, RecBole .inter, a MovieLens archive or folder.", metavar="DATA"),
 ]
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results to this file.", metavar="FILE")]
+JsonFile = Annotated[Path | None, Option("--json", help="Write the results to this file.", metavar="FILE")]
 RUN_PANEL = "Run options"
 _KINDS = {"int": int, "float": float, "str": str, "bool": bool}
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from pathdex.cli.command import split_integers, split_list
 from pathdex.cli.console import err, out
@@ -23,36 +23,30 @@ def reproduce(
     split: dict[str, Any],
     run_options: dict[str, Any],
     source: DataPath,
-    folder: Annotated[
-        Path, typer.Option("--out", help="The folder of the report, new or to resume.", metavar="REPORT")
-    ],
+    folder: Annotated[Path, Option("--out", help="The folder of the report, new or to resume.", metavar="REPORT")],
     preset: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="movielens-20m or amazon-books with the paper's hyper-parameters, movielens-1m, or none. [default: by "
             "file name]"
         ),
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Some of the methods in docs/baselines.md. [default: all installed ones]")
+        str | None, Option(help="Some of the methods in docs/baselines.md. [default: all installed ones]")
     ] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(help="Seeds for held-out users and training. [default: 0,1,2; 0 to 4 for the paper's presets]"),
+        Option(help="Seeds for held-out users and training. [default: 0,1,2; 0 to 4 for the paper's presets]"),
     ] = None,
-    n: Annotated[
-        int | None, typer.Option("--n", help="Items recommended per user. [default: 10, or the preset's]")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Quick run: one seed, few users and epochs, no tuning.")
-    ] = False,
-    tune: Annotated[bool, typer.Option("--tune/--no-tune", help="Tune every method on validation data.")] = True,
+    n: Annotated[int | None, Option("--n", help="Items recommended per user. [default: 10, or the preset's]")] = None,
+    quick: Annotated[bool, Option("--quick", help="Quick run: one seed, few users and epochs, no tuning.")] = False,
+    tune: Annotated[bool, Option("--tune/--no-tune", help="Tune every method on validation data.")] = True,
     sensitivity: Annotated[
-        bool, typer.Option("--sensitivity/--no-sensitivity", help="Vary K, D, J, B and alpha of Deep Retrieval.")
+        bool, Option("--sensitivity/--no-sensitivity", help="Vary K, D, J, B and alpha of Deep Retrieval.")
     ] = True,
     parameters: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--set", help="Fix a hyper-parameter; the value is JSON, as in tdm.epochs=2.", metavar="METHOD.NAME=VALUE"
         ),
     ] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from pathdex.cli.console import err, out
 from pathdex.cli.options import RUN_PANEL, takes_parameters, takes_reading, takes_run_options, takes_split
@@ -22,24 +22,24 @@ def train(
     split: dict[str, Any],
     run_options: dict[str, Any],
     parameters: dict[str, Any],
-    folder: Annotated[Path, typer.Option("--out", help="The run folder to create, or to resume.", metavar="RUN")],
+    folder: Annotated[Path, Option("--out", help="The run folder to create, or to resume.", metavar="RUN")],
     source: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             help="The interactions; see `pathdex data describe --help`. Not needed with --resume.", metavar="DATA"
         ),
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Resume an interrupted run; the result is the same as without the interruption."),
+        Option("--resume", help="Resume an interrupted run; the result is the same as without the interruption."),
     ] = False,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with hyper-parameters; overrides the preset.", metavar="FILE")
+        Path | None, Option(help="TOML file with hyper-parameters; overrides the preset.", metavar="FILE")
     ] = None,
-    preset: Annotated[str | None, typer.Option(help=f"Named hyper-parameters: {', '.join(PRESETS)}.")] = None,
+    preset: Annotated[str | None, Option(help=f"Named hyper-parameters: {', '.join(PRESETS)}.")] = None,
     tensorboard: Annotated[
         bool,
-        typer.Option("--tensorboard", help="Write TensorBoard logs to RUN/tensorboard.", rich_help_panel=RUN_PANEL),
+        Option("--tensorboard", help="Write TensorBoard logs to RUN/tensorboard.", rich_help_panel=RUN_PANEL),
     ] = False,
 ) -> None:
     """Train Deep Retrieval. RUN gets the model, the held-out users, a checkpoint and a log.

@@ -21,13 +21,13 @@ from pathdex.experiments.provenance import provenance
 from pathdex.experiments.report_request import ReportRequest
 from pathdex.experiments.step_runner import selected_trial
 from pathdex.experiments.steps import Step, StepStore
+from pathdex.experiments.timing import TIMES
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 SCHEMA = 1
 SPREAD = ("precision", "recall", "f_measure", "ndcg", "hit_rate", "mrr", "coverage", "candidates")
 """Figures reported with mean and standard deviation over the seeds."""
-TIMES = ("seconds_per_query", "seconds_per_query_in_batches")
 Row = dict[str, Any]
 
 
@@ -35,7 +35,7 @@ def collect(
     request: ReportRequest, steps: Sequence[Step], store: StepStore, *, checksum: str, command: str
 ) -> dict[str, Any]:
     """All results of a comparison whose steps are finished."""
-    found = _Collector(request, store)
+    found, records = _Collector(request, store), [store.record(step.name) for step in steps]
     return {
         "schema": SCHEMA,
         "quick": request.quick,
@@ -55,7 +55,7 @@ def collect(
         "popularity": found.popularity(),
         "loss": found.losses(),
         "training": found.training(),
-        "provenance": provenance(request, steps, store, checksum=checksum, command=command),
+        "provenance": provenance(request, records, store.path, checksum=checksum, command=command),
     }
 
 

@@ -16,7 +16,6 @@ from pathdex.errors import IndexHealthWarning
 from pathdex.evaluation import metrics
 from pathdex.evaluation.comparison import held_out_queries
 from pathdex.evaluation.decomposition import decompose
-from pathdex.evaluation.popularity_bias import HEAD, decile_shares, novelty, popularity_deciles, tail_shares
 from pathdex.evaluation.protocol import Method, evaluate, evaluate_method, rank_in_batches
 from pathdex.experiments.context import Context, TrainingProgress
 from pathdex.experiments.plan import BASE_STEP, BEAM_STEP
@@ -46,7 +45,7 @@ class StepRunner:
         """Sizes of the split, and the popularity of the test users' truth."""
         split = self.context.split(seed)
         counts = split.train.item_counts()
-        deciles = popularity_deciles(counts)
+        deciles = metrics.popularity_deciles(counts)
         return {
             "data": describe(self.context.data),
             "train_users": split.train.num_users,
@@ -55,9 +54,9 @@ class StepRunner:
             "valid_users": len(split.valid),
             "test_users": split.test.users.ids(np.arange(len(split.test))),
             "truth_items": len(split.test.truth.values),
-            "truth_deciles": decile_shares(split.test.truth.values, deciles),
-            "truth_tail": float((deciles[split.test.truth.values] >= HEAD).mean()),
-            "truth_novelty": novelty(split.test.truth.values, counts),
+            "truth_deciles": metrics.decile_shares(split.test.truth.values, deciles),
+            "truth_tail": float((deciles[split.test.truth.values] >= metrics.HEAD).mean()),
+            "truth_novelty": metrics.novelty(split.test.truth.values, counts),
         }
 
     def tune(self, trial: str, method: str, parameters: Options, seed: int, options: Options) -> dict[str, Any]:
@@ -118,7 +117,7 @@ class StepRunner:
             progress=self._progress("timing"),
         )
         rows = [
-            {"method": name, "options": dict(options), **timing.to_dict()}
+            {"method": name, "options": dict(options), **timing}
             for (name, options), timing in zip(methods, timings, strict=True)
         ]
         return {"queries": len(chosen), "rounds": rounds, "rows": rows}
@@ -213,16 +212,16 @@ class StepRunner:
         """Popularity of the recommended items, seen items removed."""
         split = self.context.split(seed)
         counts = split.train.item_counts()
-        deciles = popularity_deciles(counts)
+        deciles = metrics.popularity_deciles(counts)
         method = Method(model.name, model, options)
         items = rank_in_batches(method, split.test.history, self.request.n, filter_seen=True).items
-        tails = tail_shares(items, deciles)
+        tails = metrics.tail_shares(items, deciles)
         return {
-            "deciles": decile_shares(items, deciles),
+            "deciles": metrics.decile_shares(items, deciles),
             "tail": float(tails.mean()),
             "tail_by_user": tails.tolist(),
             "coverage": metrics.coverage(metrics.recommendation_counts(items, len(counts))),
-            "novelty": novelty(items, counts),
+            "novelty": metrics.novelty(items, counts),
         }
 
 

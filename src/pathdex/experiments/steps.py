@@ -17,8 +17,7 @@ from typing import Any, Protocol
 
 import pathdex
 from pathdex.errors import RunError
-from pathdex.experiments.checksums import source_digest
-from pathdex.experiments.peak_memory import peak_memory, reset_peak
+from pathdex.experiments.provenance import peak_memory, reset_peak, source_digest
 from pathdex.experiments.report_request import check_same
 from pathdex.storage.json_file import write_json
 
