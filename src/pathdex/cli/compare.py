@@ -23,9 +23,7 @@ def compare(
     second: Annotated[Path, Argument(help="Another run with the same held-out users.", metavar="RUN_B")],
     n: Annotated[int, Option("--n", help="Items recommended per user.")] = 10,
     on: Annotated[str, Option(help="Held-out users: test or valid.")] = "test",
-    candidates: Annotated[
-        int | None, Option(help="Maximum number of items scored per user. [default: 10 times n]")
-    ] = None,
+    candidates: Annotated[int | None, Option(help="Maximum items scored per user. [default: 10 times n]")] = None,
     beam: Annotated[int | None, Option(help="Number of paths followed per user, instead of --candidates.")] = None,
     json_file: JsonFile = None,
 ) -> None:

@@ -19,11 +19,7 @@ STYLES = {"error": "red", "warning": "yellow", "info": ""}
 
 
 @takes_reading
-def describe(
-    source: DataPath,
-    reading: dict[str, Any],
-    json_file: JsonFile = None,
-) -> None:
+def describe(source: DataPath, reading: dict[str, Any], json_file: JsonFile = None) -> None:
     """Describe a data set: sizes, distributions, time span.
 
     Examples:

@@ -17,7 +17,7 @@ def evaluate(
     folder: Annotated[Path, Argument(help="The --out folder of `pathdex train`.", metavar="RUN")],
     n: Annotated[int, Option("--n", help="Items recommended per user.")] = 10,
     candidates: Annotated[
-        str | None, Option(help="Maximum numbers of items scored per user. [default: 5, 10 and 20 times n]")
+        str | None, Option(help="Maximum items scored per user. [default: 5, 10, 20 times n]")
     ] = None,
     beam: Annotated[str | None, Option(help="Beams: numbers of paths followed per user.")] = None,
     methods: Annotated[
@@ -26,7 +26,7 @@ def evaluate(
     on: Annotated[str, Option(help="Held-out users: test or valid.")] = "test",
     json_file: JsonFile = None,
     loss_file: Annotated[
-        Path | None, Option("--loss-json", help="Write the retrieval loss to this file.", metavar="FILE")
+        Path | None, Option("--loss-json", help="Write the retrieval loss here.", metavar="FILE")
     ] = None,
 ) -> None:
     """Compare a trained model with brute force, Item-CF and popularity on the held-out users of its run.

@@ -13,8 +13,7 @@ from pathdex.cli.command import gathers, option
 from pathdex.config import Config
 
 DataPath = Annotated[
-    Path,
-    Argument(help="CSV, TSV, JSON lines, Parquet, RecBole .inter, a MovieLens archive or folder.", metavar="DATA"),
+    Path, Argument(help="CSV, TSV, JSON lines, Parquet, RecBole .inter, a MovieLens archive or folder.", metavar="DATA")
 ]
 JsonFile = Annotated[Path | None, Option("--json", help="Write the results to this file.", metavar="FILE")]
 RUN_PANEL = "Run options"

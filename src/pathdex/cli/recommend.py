@@ -34,15 +34,12 @@ def recommend(
     deny: Annotated[str | None, Option(help="Item ids to leave out: a,b,c")] = None,
     allow: Annotated[str | None, Option(help="Recommend only these item ids: a,b,c")] = None,
     keep_seen: Annotated[bool, Option("--keep-seen", help="Also recommend items of the history.")] = False,
-    catalogue: Annotated[
-        Path | None, Option(help="A table with one row per item, for --where.", metavar="FILE")
-    ] = None,
+    catalogue: Annotated[Path | None, Option(help="Table with one row per item, for --where.", metavar="FILE")] = None,
     catalogue_item: Annotated[
-        str | None, Option(help="Item id column of the table; found by its name if not given.", metavar="NAME")
+        str | None, Option(help="Item column of the table; found by name.", metavar="NAME")
     ] = None,
     where: Annotated[
-        list[str] | None,
-        Option(help="Condition on a column: 'shelf=a|b' or 'price=5..20'. Repeat for more columns."),
+        list[str] | None, Option(help="Condition on a column: 'shelf=a|b' or 'price=5..20'. Repeatable.")
     ] = None,
     explain: Annotated[bool, Option("--explain", help="Show the paths that found each item.")] = False,
     source: Annotated[
@@ -51,16 +48,9 @@ def recommend(
     ] = None,
     target: Annotated[
         Path | None,
-        Option(
-            "--output",
-            help="File for user, rank, item and score: .parquet, .csv or .jsonl.",
-            metavar="FILE",
-            rich_help_panel=BATCH,
-        ),
+        Option("--output", help="Recommendations: .parquet, .csv or .jsonl.", metavar="FILE", rich_help_panel=BATCH),
     ] = None,
-    overwrite: Annotated[
-        bool, Option("--overwrite", help="Replace an existing output file.", rich_help_panel=BATCH)
-    ] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace the output file.", rich_help_panel=BATCH)] = False,
 ) -> None:
     """Recommend items for one history, or for every user of a file.
 

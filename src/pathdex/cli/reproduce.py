@@ -26,29 +26,19 @@ def reproduce(
     folder: Annotated[Path, Option("--out", help="The folder of the report, new or to resume.", metavar="REPORT")],
     preset: Annotated[
         str | None,
-        Option(
-            help="movielens-20m or amazon-books with the paper's hyper-parameters, movielens-1m, or none. [default: by "
-            "file name]"
-        ),
+        Option(help="movielens-20m, amazon-books (the paper's), movielens-1m, none. [default: by file name]"),
     ] = None,
-    methods: Annotated[
-        str | None, Option(help="Some of the methods in docs/baselines.md. [default: all installed ones]")
-    ] = None,
+    methods: Annotated[str | None, Option(help="Methods of docs/baselines.md. [default: all installed]")] = None,
     seeds: Annotated[
-        str | None,
-        Option(help="Seeds for held-out users and training. [default: 0,1,2; 0 to 4 for the paper's presets]"),
+        str | None, Option(help="Seeds for held-out users and training. [default: 0,1,2; paper's presets: 0 to 4]")
     ] = None,
     n: Annotated[int | None, Option("--n", help="Items recommended per user. [default: 10, or the preset's]")] = None,
     quick: Annotated[bool, Option("--quick", help="Quick run: one seed, few users and epochs, no tuning.")] = False,
-    tune: Annotated[bool, Option("--tune/--no-tune", help="Tune every method on validation data.")] = True,
-    sensitivity: Annotated[
-        bool, Option("--sensitivity/--no-sensitivity", help="Vary K, D, J, B and alpha of Deep Retrieval.")
-    ] = True,
+    tune: Annotated[bool, Option(help="Tune every method on validation data.")] = True,
+    sensitivity: Annotated[bool, Option(help="Vary K, D, J, B and alpha of Deep Retrieval.")] = True,
     parameters: Annotated[
         list[str] | None,
-        Option(
-            "--set", help="Fix a hyper-parameter; the value is JSON, as in tdm.epochs=2.", metavar="METHOD.NAME=VALUE"
-        ),
+        Option("--set", help="Fix a hyper-parameter; the value is JSON: tdm.epochs=2.", metavar="METHOD.NAME=VALUE"),
     ] = None,
 ) -> None:
     """Run the paper's experiments on any data: all methods, with tables, figures and significance tests.

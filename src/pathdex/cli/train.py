@@ -25,21 +25,15 @@ def train(
     folder: Annotated[Path, Option("--out", help="The run folder to create, or to resume.", metavar="RUN")],
     source: Annotated[
         Path | None,
-        Argument(
-            help="The interactions; see `pathdex data describe --help`. Not needed with --resume.", metavar="DATA"
-        ),
+        Argument(help="Interactions; see `pathdex data describe --help`. Not needed with --resume.", metavar="DATA"),
     ] = None,
     resume: Annotated[
-        bool,
-        Option("--resume", help="Resume an interrupted run; the result is the same as without the interruption."),
+        bool, Option("--resume", help="Resume an interrupted run; the result is the same as if it had not stopped.")
     ] = False,
-    config: Annotated[
-        Path | None, Option(help="TOML file with hyper-parameters; overrides the preset.", metavar="FILE")
-    ] = None,
+    config: Annotated[Path | None, Option(help="TOML file with hyper-parameters.", metavar="FILE")] = None,
     preset: Annotated[str | None, Option(help=f"Named hyper-parameters: {', '.join(PRESETS)}.")] = None,
     tensorboard: Annotated[
-        bool,
-        Option("--tensorboard", help="Write TensorBoard logs to RUN/tensorboard.", rich_help_panel=RUN_PANEL),
+        bool, Option("--tensorboard", help="Write TensorBoard logs to RUN/tensorboard.", rich_help_panel=RUN_PANEL)
     ] = False,
 ) -> None:
     """Train Deep Retrieval. RUN gets the model, the held-out users, a checkpoint and a log.

@@ -109,13 +109,7 @@ def _offset(progress: Progress, before: int, total: int) -> Progress:
 
 
 def rank_in_batches(
-    method: Method,
-    histories: Ragged,
-    n: int,
-    *,
-    filter_seen: bool,
-    batch: int = 1024,
-    progress: Progress | None = None,
+    method: Method, histories: Ragged, n: int, *, filter_seen: bool, batch: int = 1024, progress: Progress | None = None
 ) -> Ranking:
     """`rank` over all queries, `batch` at a time."""
     parts = []
