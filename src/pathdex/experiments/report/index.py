@@ -91,18 +91,17 @@ def index_parts(results: Results) -> list[Part]:
 
 def _loss(results: Results) -> list[Part]:
     n = results["n"]
-    cells = []
-    numbered = enumerate(results["loss"][0]["losses"])
-    for number, first in sorted(numbered, key=lambda one: not one[1]["filter_seen"]):
-        rows = [one["losses"][number] for one in results["loss"]]
-        cells.append(
-            [
-                "removed" if first["filter_seen"] else "kept",
-                f"{first['candidate_budget']:,}",
-                f"{mean([row['candidates'] for row in rows]) or 0:,.0f}",
-                *(percent(mean([row[key] for row in rows])) for key in _SHARES),
-            ]
-        )
+    # By set of options, one loss per seed.
+    seeds = list(zip(*(one["losses"] for one in results["loss"]), strict=True))
+    cells = [
+        [
+            "removed" if rows[0]["filter_seen"] else "kept",
+            f"{rows[0]['candidate_budget']:,}",
+            f"{mean([row['candidates'] for row in rows]) or 0:,.0f}",
+            *(percent(mean([row[key] for row in rows])) for key in _SHARES),
+        ]
+        for rows in sorted(seeds, key=lambda rows: not rows[0]["filter_seen"])
+    ]
     head = ["seen items", "at most", "candidates", "F brute force", f"top {n} kept"]
     head += ["F structure", "ratio", "F final", "ratio"]
     return [
@@ -117,19 +116,17 @@ def _loss(results: Results) -> list[Part]:
 
 
 def _health(trainings: list[Row]) -> TextTable:
-    cells = []
-    for one in trainings:
-        health = one["health"]
-        cells.append(
-            [
-                str(one["seed"]),
-                f"{health['used_paths']:,}",
-                f"{health['item_mean_size']:.1f}",
-                f"{health['median_size']:.0f}",
-                f"{health['top_size']:,}",
-                ", ".join(f"{share:.2f}" for share in health["entropy_share"]),
-                ", ".join(map(str, health["dead_nodes"])),
-            ]
-        )
+    cells = [
+        [
+            str(one["seed"]),
+            f"{health['used_paths']:,}",
+            f"{health['item_mean_size']:.1f}",
+            f"{health['median_size']:.0f}",
+            f"{health['top_size']:,}",
+            ", ".join(f"{share:.2f}" for share in health["entropy_share"]),
+            ", ".join(map(str, health["dead_nodes"])),
+        ]
+        for one, health in ((one, one["health"]) for one in trainings)
+    ]
     head = ["seed", "paths in use", "average item's path", "median path", "fullest path"]
     return TextTable("The final index: items per path, and nodes", [*head, "entropy by layer", "dead nodes"], cells)
