@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 import pathdex
-from pathdex.experiments import peak_memory as process_memory
+from pathdex.experiments import provenance
 
 
 def describe_machine() -> dict[str, Any]:
@@ -29,4 +29,4 @@ def describe_machine() -> dict[str, Any]:
 
 def peak_memory() -> float:
     """Peak memory of this process in GB."""
-    return (process_memory.peak_memory() or 0) / 2**30
+    return (provenance.peak_memory() or 0) / 2**30

@@ -33,19 +33,19 @@ def losses(bonus: dict[int, float] | None = None, batch: int = 1024) -> Decompos
 
 def at(decomposition: Decomposition, candidates: int, filter_seen: bool) -> Loss:
     return next(
-        loss for loss in decomposition.losses if loss.candidates == candidates and loss.filter_seen is filter_seen
+        loss for loss in decomposition.losses if loss.candidate_budget == candidates and loss.filter_seen is filter_seen
     )
 
 
 def test_every_set_of_options_is_evaluated_with_and_without_seen_items() -> None:
-    found = [(loss.candidates, loss.filter_seen) for loss in losses().losses]
+    found = [(loss.candidate_budget, loss.filter_seen) for loss in losses().losses]
     assert found == [(2, True), (2, False), (5, True), (5, False)]
 
 
 def test_few_candidates_keep_a_part_of_brute_forces_top() -> None:
     loss = at(losses(), 2, filter_seen=True)
     # Brute force answers [1, 2, 3] and [0, 1, 2]; the candidates are [1, 2] and [0, 1].
-    assert loss.mean_candidates == 2
+    assert loss.candidates == 2
     assert loss.kept == pytest.approx(4 / 6)
     assert loss.kept_by_popularity == {"0-1": None, "2-4": None, "5-9": 0.0, "10-19": 0.5, "20-49": 1.0, "50+": 1.0}
     first, second = 1.0, 2 * (2 / 3) * 1 / (2 / 3 + 1)
@@ -130,5 +130,5 @@ def test_a_beam_over_all_paths_loses_nothing() -> None:
     for loss in found.losses[:2]:
         assert (loss.kept, loss.structure_ratio, loss.final_ratio) == (1.0, 1.0, 1.0)
     for loss in found.losses[2:]:
-        assert loss.mean_candidates < 16
+        assert loss.candidates < 16
         assert loss.f_final == loss.f_structure

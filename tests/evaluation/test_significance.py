@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from pathdex.errors import DataError
-from pathdex.evaluation.significance import holm, paired_test, sign_flip_p, spread
+from pathdex.evaluation.significance import holm, paired_test, paired_tests, sign_flip_p, spread
 
 
 def test_three_equal_gains_by_hand() -> None:
@@ -89,3 +89,12 @@ def test_what_cannot_be_tested() -> None:
         DataError, match=r"^seed number 1 has values of shape \(2,\) for 3 users; pass one value per user$"
     ):
         paired_test([[1.0, 2.0]], [[1.0, 2.0]], [["a", "b", "c"]])
+
+
+def test_several_tests_are_corrected_for_their_number() -> None:
+    better, equal = [np.arange(1.0, 9.0)], [np.zeros(8)]
+    single = paired_test(better, equal, [range(8)])
+    assert single.p_holm == single.p
+    first, second = paired_tests([(better, equal), (equal, equal)], [range(8)])
+    assert (first.p, first.p_holm) == (single.p, 2 * single.p)
+    assert (second.p, second.p_holm) == (1.0, 1.0)

@@ -51,7 +51,7 @@ def options(planted: Path) -> ReproduceOptions:
         n=3,
         parameters={"deep-retrieval": TINY},
         quick=True,
-        threads=1,
+        options={"threads": 1},
     )
 
 

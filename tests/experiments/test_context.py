@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pathdex.errors import DataError
-from pathdex.experiments.context import Context, checksum
+from pathdex.experiments.context import Context
 from pathdex.experiments.presets import Budget
 from pathdex.experiments.report_request import ReportRequest, ReproduceOptions, make_report_request
 from pathdex.experiments.steps import ReportProgress, StepStore
@@ -66,14 +66,3 @@ def test_brute_force_shares_the_model_of_deep_retrieval(options: ReproduceOption
     assert [file.name for file in (tmp_path / "models").iterdir()] == ["deep-retrieval-seed0"]
     assert (brute.model.item_vectors == model.item_vectors).all()  # type: ignore[attr-defined]
     assert [record["phase"] for record in fitted["records"]] == ["encoder"] * 2 + ["structure"] * 5
-
-
-def test_the_checksum_of_a_folder_depends_on_all_its_files(tmp_path: Path) -> None:
-    for name, text in (("a", "1"), ("b/c", "2")):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    before = checksum(tmp_path)
-    assert before == checksum(tmp_path)
-    (tmp_path / "b" / "c").write_text("3")
-    assert checksum(tmp_path) != before
-    assert checksum(tmp_path / "a") == "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pathdex.experiments.plan import make_plan, query_options, sensitivity_points
+from pathdex.experiments.plan import make_plan, query_options, sensitivity_changes
 from pathdex.experiments.report_request import ReproduceOptions, make_report_request
 
 OPTIONS = ReproduceOptions(
@@ -42,14 +42,17 @@ def test_a_quick_run_has_fewer_points() -> None:
 
 def test_the_pairs_of_the_paper() -> None:
     """(100, 2), (100, 3), (100, 4) and (1000, 2): the last is 100 to the power of 3/2."""
-    points = sensitivity_points(make_report_request(OPTIONS))
-    assert sorted(value for value, _ in points["depth"]) == [(1.0, 2), (1.0, 3), (1.0, 4), (1.5, 2)]
+    assert sensitivity_changes(make_report_request(OPTIONS))["depth"] == {
+        "sensitivity-depth-2": {"depth": 2},
+        "sensitivity-depth-4": {"depth": 4},
+        "sensitivity-depth-2-same-paths": {"depth": 2, "nodes_power": 1.5},
+        "sensitivity-base": {},
+    }
     changes = {
         step.name: step.inputs["changes"]
         for step in make_plan(make_report_request(OPTIONS))
         if step.kind == "sensitivity"
     }
-    assert changes["sensitivity-depth-2-same-paths"] == {"depth": 2, "nodes_power": 1.5}
     assert changes["sensitivity-paths-1"] == {"paths_per_item": 1}
     assert changes["sensitivity-penalty-0.01"] == {"penalty_factor": 0.01}
     assert changes["sensitivity-base"] == {}

@@ -52,7 +52,7 @@ def test_the_trained_run_wins_and_the_order_turns_the_sign(runs: tuple[Run, Run]
         assert one.test.difference == pytest.approx(one.a - one.b)
         assert (one.a, one.b, one.test.p) == (other.b, other.a, other.test.p)
         assert one.test.low == pytest.approx(-other.test.high)
-        assert one.p_holm >= one.test.p
+        assert one.test.p_holm >= one.test.p
     f = next(one for one in there.differences if one.metric == "f_measure" and not one.filter_seen)
     assert f.test.difference > 0
     assert f.test.p < 0.05

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pathdex.errors import RunError
-from pathdex.experiments.source_digest import source_digest
+from pathdex.experiments.provenance import source_digest
 from pathdex.experiments.steps import Step, StepStore
 
 

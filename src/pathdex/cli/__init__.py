@@ -1,4 +1,4 @@
-"""The `pathdex` command. Each command is one file: parse, call the library, print."""
+"""The `pathdex` command. Each command parses, calls the library and prints."""
 
 from pathdex.cli.app import main
 

@@ -8,23 +8,18 @@ from typing import Annotated
 import typer
 
 import pathdex
-from pathdex.cli import (
-    compare,
-    data_describe,
-    data_fetch,
-    data_generate,
-    data_validate,
-    demo,
-    doctor,
-    evaluate,
-    inspect,
-    recommend,
-    reproduce,
-    serve,
-    train,
-    warmup,
-)
+from pathdex.cli import data
 from pathdex.cli.command import command
+from pathdex.cli.compare import compare
+from pathdex.cli.demo import demo
+from pathdex.cli.doctor import doctor
+from pathdex.cli.evaluate import evaluate
+from pathdex.cli.inspect import inspect
+from pathdex.cli.recommend import recommend
+from pathdex.cli.reproduce import reproduce
+from pathdex.cli.serve import serve
+from pathdex.cli.train import train
+from pathdex.cli.warmup import warmup
 
 app = typer.Typer(
     name="pathdex",
@@ -34,8 +29,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-data = typer.Typer(help="Describe, validate, fetch and generate interactions.", no_args_is_help=True)
-app.add_typer(data, name="data")
+data_app = typer.Typer(help="Describe, validate, fetch and generate interactions.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
 
 
 def _show_version(value: bool) -> None:
@@ -53,20 +48,10 @@ def _root(
     return
 
 
-data.command("describe")(command(data_describe.describe))
-data.command("validate")(command(data_validate.validate))
-data.command("fetch")(command(data_fetch.fetch))
-data.command("generate")(command(data_generate.generate))
-app.command("demo")(command(demo.demo))
-app.command("train")(command(train.train))
-app.command("evaluate")(command(evaluate.evaluate))
-app.command("compare")(command(compare.compare))
-app.command("reproduce")(command(reproduce.reproduce))
-app.command("recommend")(command(recommend.recommend))
-app.command("inspect")(command(inspect.inspect))
-app.command("serve")(command(serve.serve))
-app.command("warmup")(command(warmup.warmup))
-app.command("doctor")(command(doctor.doctor))
+for function in (data.describe, data.validate, data.fetch, data.generate):
+    data_app.command()(command(function))
+for function in (demo, train, evaluate, compare, reproduce, recommend, inspect, serve, warmup, doctor):
+    app.command()(command(function))
 
 
 def main() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, ParamSpec
 
 import typer
@@ -27,7 +28,8 @@ _Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an 
 def command(function: Callable[P, None]) -> Callable[..., None]:
     """A function as a command: a `PathdexError` becomes one message and exit code 1.
 
-    Warnings are printed as one line each, and Ctrl-C exits with code 130. Other exceptions are bugs and propagate.
+    Warnings are printed as one line each. Ctrl-C prints the message of the `KeyboardInterrupt`, if it has one, and
+    exits with code 130. Other exceptions are bugs and propagate.
     """
     signature = inspect.signature(function, eval_str=True)
     debugging = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug)
@@ -43,8 +45,8 @@ def command(function: Callable[P, None]) -> Callable[..., None]:
                 raise
             err().print(f"Error: {error}", style="red")
             raise typer.Exit(FAILED) from None
-        except KeyboardInterrupt:
-            err().print("Interrupted.")
+        except KeyboardInterrupt as interrupt:
+            err().print(str(interrupt) or "Interrupted.")
             raise typer.Exit(INTERRUPTED) from None
 
     run.__signature__ = signature.replace(  # type: ignore[attr-defined]
@@ -53,8 +55,13 @@ def command(function: Callable[P, None]) -> Callable[..., None]:
     return run
 
 
-def gathers(name: str, options: Sequence[inspect.Parameter]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace a function's parameter `name` by options; the function gets a dict of the given ones."""
+def gathers(
+    name: str, options: Sequence[inspect.Parameter], *, rename: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace a function's parameter `name` by options; the function gets a dict of the given ones.
+
+    `rename` maps options to other keys of the dict.
+    """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
@@ -63,7 +70,7 @@ def gathers(name: str, options: Sequence[inspect.Parameter]) -> Callable[[Callab
         @functools.wraps(function)
         def run(**arguments: Any) -> None:
             values = {option.name: arguments.pop(option.name) for option in options}
-            given = {option: value for option, value in values.items() if value is not None}
+            given = {rename.get(option, option): value for option, value in values.items() if value is not None}
             function(**arguments, **{name: given})
 
         run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]

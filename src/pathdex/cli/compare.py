@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from pathdex.cli.console import err, out
+from pathdex.cli.options import JsonFile
 from pathdex.cli.progress import show_progress
 from pathdex.tables import TextTable
 
@@ -18,19 +19,13 @@ NAMES = {"f_measure": "F", "ndcg": "NDCG", "hit_rate": "hit rate", "mrr": "MRR"}
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="The --out folder of `pathdex train`.", metavar="RUN_A")],
-    second: Annotated[Path, typer.Argument(help="Another run with the same held-out users.", metavar="RUN_B")],
-    n: Annotated[int, typer.Option("--n", help="Items recommended per user.")] = 10,
-    on: Annotated[str, typer.Option(help="Held-out users: test or valid.")] = "test",
-    candidates: Annotated[
-        int | None, typer.Option(help="Maximum number of items scored per user. [default: 10 times n]")
-    ] = None,
-    beam: Annotated[
-        int | None, typer.Option(help="Number of paths followed per user, instead of --candidates.")
-    ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to this file.", metavar="FILE")
-    ] = None,
+    first: Annotated[Path, Argument(help="The --out folder of `pathdex train`.", metavar="RUN_A")],
+    second: Annotated[Path, Argument(help="Another run with the same held-out users.", metavar="RUN_B")],
+    n: Annotated[int, Option("--n", help="Items recommended per user.")] = 10,
+    on: Annotated[str, Option(help="Held-out users: test or valid.")] = "test",
+    candidates: Annotated[int | None, Option(help="Maximum items scored per user. [default: 10 times n]")] = None,
+    beam: Annotated[int | None, Option(help="Number of paths followed per user, instead of --candidates.")] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Compare two runs user by user, with 95% intervals and p-values.
 
@@ -68,11 +63,15 @@ _COLUMNS = ["metric", "A", "B", "A - B", "95% interval", "p", "p (Holm)"]
 
 
 def _rows(found: RunComparison, filter_seen: bool) -> list[list[str]]:
-    rows = []
-    for one in found.differences:
-        if one.filter_seen is filter_seen:
-            test = one.test
-            interval = f"{100 * test.low:+.2f} to {100 * test.high:+.2f}"
-            figures = [f"{100 * one.a:.2f}", f"{100 * one.b:.2f}", f"{100 * test.difference:+.2f}", interval]
-            rows.append([NAMES.get(one.metric, one.metric), *figures, f"{test.p:.4f}", f"{one.p_holm:.4f}"])
-    return rows
+    from pathdex.experiments.report.wording import difference
+
+    return [
+        [
+            NAMES.get(one.metric, one.metric),
+            *(f"{100 * mean:.2f}" for mean in (one.a, one.b)),
+            *difference(one.test.to_dict()),
+            *(f"{p:.4f}" for p in (one.test.p, one.test.p_holm)),
+        ]
+        for one in found.differences
+        if one.filter_seen is filter_seen
+    ]

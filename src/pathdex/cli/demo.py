@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from pathdex.cli.console import err, out
 from pathdex.cli.inspect import health_tables
@@ -44,10 +44,10 @@ SHOWN_USERS = 3
 
 
 def demo(
-    users: Annotated[int, typer.Option(help="Number of users.")] = 8_000,
-    items: Annotated[int, typer.Option(help="Number of items.")] = 1_600,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    folder: Annotated[Path | None, typer.Option("--out", help="Save the model to this folder.", metavar="DIR")] = None,
+    users: Annotated[int, Option(help="Number of users.")] = 8_000,
+    items: Annotated[int, Option(help="Number of items.")] = 1_600,
+    seed: Annotated[int, Option(help="Random seed.")] = 0,
+    folder: Annotated[Path | None, Option("--out", help="Save the model to this folder.", metavar="DIR")] = None,
 ) -> None:
     """Generate a shop with planted interests, train, evaluate, and show recommendations and their paths.
 

@@ -5,29 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from pathdex.cli.command import split_integers, split_list
 from pathdex.cli.console import err, out
+from pathdex.cli.options import JsonFile
 from pathdex.cli.progress import show_progress
 
 
 def evaluate(
-    folder: Annotated[Path, typer.Argument(help="The --out folder of `pathdex train`.", metavar="RUN")],
-    n: Annotated[int, typer.Option("--n", help="Items recommended per user.")] = 10,
+    folder: Annotated[Path, Argument(help="The --out folder of `pathdex train`.", metavar="RUN")],
+    n: Annotated[int, Option("--n", help="Items recommended per user.")] = 10,
     candidates: Annotated[
-        str | None, typer.Option(help="Maximum numbers of items scored per user. [default: 5, 10 and 20 times n]")
+        str | None, Option(help="Maximum items scored per user. [default: 5, 10, 20 times n]")
     ] = None,
-    beam: Annotated[str | None, typer.Option(help="Beams: numbers of paths followed per user.")] = None,
+    beam: Annotated[str | None, Option(help="Beams: numbers of paths followed per user.")] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Some of deep-retrieval, brute-force, item-cf, popularity. [default: all]")
+        str | None, Option(help="Some of deep-retrieval, brute-force, item-cf, popularity. [default: all]")
     ] = None,
-    on: Annotated[str, typer.Option(help="Held-out users: test or valid.")] = "test",
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to this file.", metavar="FILE")
-    ] = None,
+    on: Annotated[str, Option(help="Held-out users: test or valid.")] = "test",
+    json_file: JsonFile = None,
     loss_file: Annotated[
-        Path | None, typer.Option("--loss-json", help="Write the retrieval loss to this file.", metavar="FILE")
+        Path | None, Option("--loss-json", help="Write the retrieval loss here.", metavar="FILE")
     ] = None,
 ) -> None:
     """Compare a trained model with brute force, Item-CF and popularity on the held-out users of its run.

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from pathdex.cli.command import RunPath
 from pathdex.cli.console import out
+from pathdex.cli.options import JsonFile
 from pathdex.tables import TextTable, pairs
 
 if TYPE_CHECKING:
@@ -19,11 +20,9 @@ if TYPE_CHECKING:
 def inspect(
     folder: RunPath,
     plot: Annotated[
-        Path | None, typer.Option(help="Also draw a plot: .png, .pdf or .svg (needs the extra `plot`).", metavar="FILE")
+        Path | None, Option(help="Also draw a plot: .png, .pdf or .svg (needs the extra `plot`).", metavar="FILE")
     ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to this file.", metavar="FILE")
-    ] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Show the health of an index: how items are spread over paths and nodes, and the M-steps of its training.
 

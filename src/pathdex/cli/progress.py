@@ -20,18 +20,19 @@ LINE_SECONDS = 10.0
 
 
 class Log:
-    """Prints lines, and says when the next progress line is due."""
+    """Prints lines, and progress lines no more often than every `LINE_SECONDS`."""
 
     def __init__(self, console: Console) -> None:
         self.console, self.last = console, monotonic()
 
-    @property
-    def due(self) -> bool:
-        return monotonic() - self.last >= LINE_SECONDS
-
     def print(self, line: str) -> None:
         self.last = monotonic()
         self.console.print(line)
+
+    def progress(self, line: str) -> None:
+        """Print the line unless another was printed a short time ago."""
+        if monotonic() - self.last >= LINE_SECONDS:
+            self.print(line)
 
 
 @contextmanager
@@ -39,20 +40,13 @@ def show_progress(title: str) -> Iterator[Progress]:
     """Show counted work while the block runs."""
     console = err()
     if not console.is_terminal:
-        yield _progress_lines(Log(console), title)
+        log = Log(console)
+        yield lambda done, total: log.progress(f"{title}: {count_text(done, total)}")
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with RichProgress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars:
         task = bars.add_task(title, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
-
-
-def _progress_lines(log: Log, title: str) -> Progress:
-    def progress(done: int, total: int | None) -> None:
-        if log.due:
-            log.print(f"{title}: {count_text(done, total)}")
-
-    return progress
 
 
 class TrainingLog(Callback):
@@ -62,11 +56,9 @@ class TrainingLog(Callback):
         self.log = Log(err())
 
     def on_step_end(self, progress: StepProgress) -> None:
-        if self.log.due:
-            where = (
-                f"{progress.phase} {progress.epoch}/{progress.epochs}  step {count_text(progress.step, progress.steps)}"
-            )
-            self.log.print(f"{where}  {format_figures(progress.losses)}")
+        where = f"{progress.phase} {progress.epoch}/{progress.epochs}"
+        step = f"step {count_text(progress.step, progress.steps)}"
+        self.log.progress(f"{where}  {step}  {format_figures(progress.losses)}")
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
         self.log.print(describe_record(record))

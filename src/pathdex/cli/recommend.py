@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from pathdex.cli.command import RunPath, split_list
 from pathdex.cli.console import out
+from pathdex.cli.options import takes_columns
 from pathdex.cli.progress import show_progress
-from pathdex.cli.reading import takes_columns
 from pathdex.errors import QueryError
 from pathdex.tables import TextTable
 
@@ -27,44 +27,30 @@ _RANGE = re.compile(r"(?P<min>-?[0-9][0-9.eE+-]*?)?\.\.(?P<max>-?[0-9][0-9.eE+-]
 def recommend(
     folder: RunPath,
     reading: dict[str, Any],
-    history: Annotated[str | None, typer.Option(help="Item ids, oldest first: a,b,c")] = None,
-    n: Annotated[int, typer.Option("--n", help="Items to recommend.")] = 10,
-    beam: Annotated[
-        int | None, typer.Option(help="Number of paths to follow. [default: the model's beam_size]")
-    ] = None,
-    candidates: Annotated[int | None, typer.Option(help="Maximum number of items to score, instead of --beam.")] = None,
-    deny: Annotated[str | None, typer.Option(help="Item ids to leave out: a,b,c")] = None,
-    allow: Annotated[str | None, typer.Option(help="Recommend only these item ids: a,b,c")] = None,
-    keep_seen: Annotated[bool, typer.Option("--keep-seen", help="Also recommend items of the history.")] = False,
-    catalogue: Annotated[
-        Path | None, typer.Option(help="A table with one row per item, for --where.", metavar="FILE")
-    ] = None,
+    history: Annotated[str | None, Option(help="Item ids, oldest first: a,b,c")] = None,
+    n: Annotated[int, Option("--n", help="Items to recommend.")] = 10,
+    beam: Annotated[int | None, Option(help="Number of paths to follow. [default: the model's beam_size]")] = None,
+    candidates: Annotated[int | None, Option(help="Maximum number of items to score, instead of --beam.")] = None,
+    deny: Annotated[str | None, Option(help="Item ids to leave out: a,b,c")] = None,
+    allow: Annotated[str | None, Option(help="Recommend only these item ids: a,b,c")] = None,
+    keep_seen: Annotated[bool, Option("--keep-seen", help="Also recommend items of the history.")] = False,
+    catalogue: Annotated[Path | None, Option(help="Table with one row per item, for --where.", metavar="FILE")] = None,
     catalogue_item: Annotated[
-        str | None, typer.Option(help="Item id column of the table; found by its name if not given.", metavar="NAME")
+        str | None, Option(help="Item column of the table; found by name.", metavar="NAME")
     ] = None,
     where: Annotated[
-        list[str] | None,
-        typer.Option(help="Condition on a column: 'shelf=a|b' or 'price=5..20'. Repeat for more columns."),
+        list[str] | None, Option(help="Condition on a column: 'shelf=a|b' or 'price=5..20'. Repeatable.")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the paths that found each item.")] = False,
+    explain: Annotated[bool, Option("--explain", help="Show the paths that found each item.")] = False,
     source: Annotated[
         Path | None,
-        typer.Option(
-            "--input", help="A file with the interactions of many users.", metavar="FILE", rich_help_panel=BATCH
-        ),
+        Option("--input", help="A file with the interactions of many users.", metavar="FILE", rich_help_panel=BATCH),
     ] = None,
     target: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            help="File for user, rank, item and score: .parquet, .csv or .jsonl.",
-            metavar="FILE",
-            rich_help_panel=BATCH,
-        ),
+        Option("--output", help="Recommendations: .parquet, .csv or .jsonl.", metavar="FILE", rich_help_panel=BATCH),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing output file.", rich_help_panel=BATCH)
-    ] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace the output file.", rich_help_panel=BATCH)] = False,
 ) -> None:
     """Recommend items for one history, or for every user of a file.
 

@@ -40,8 +40,7 @@ class ReportLog(ReportProgress):
         self.log.print(f"[{self.done + 1}/{self.total}] {step.title}")
 
     def on_step_progress(self, part: str, done: int, total: int | None) -> None:
-        if self.log.due:
-            self.log.print(f"  {part}: {count_text(done, total)}")
+        self.log.progress(f"  {part}: {count_text(done, total)}")
 
     def on_step_end(self, step: Step, seconds: float) -> None:
         self.done += 1

@@ -6,61 +6,39 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
-from pathdex.cli.command import INTERRUPTED, split_integers, split_list
+from pathdex.cli.command import split_integers, split_list
 from pathdex.cli.console import err, out
-from pathdex.cli.reading import DataPath, takes_reading
-from pathdex.cli.splitting import as_split, takes_split
-from pathdex.cli.train import RUN_OPTIONS
+from pathdex.cli.options import DataPath, takes_machine, takes_reading, takes_split
 from pathdex.errors import ConfigError, Problem
 from pathdex.tables import TextTable
 
 
 @takes_split
 @takes_reading
+@takes_machine
 def reproduce(
     reading: dict[str, Any],
-    held_out: dict[str, Any],
+    split: dict[str, Any],
+    run_options: dict[str, Any],
     source: DataPath,
-    folder: Annotated[
-        Path, typer.Option("--out", help="The folder of the report, new or to resume.", metavar="REPORT")
-    ],
+    folder: Annotated[Path, Option("--out", help="The folder of the report, new or to resume.", metavar="REPORT")],
     preset: Annotated[
         str | None,
-        typer.Option(
-            help="movielens-20m or amazon-books with the paper's hyper-parameters, movielens-1m, or none. [default: by "
-            "file name]"
-        ),
+        Option(help="movielens-20m, amazon-books (the paper's), movielens-1m, none. [default: by file name]"),
     ] = None,
-    methods: Annotated[
-        str | None, typer.Option(help="Some of the methods in docs/baselines.md. [default: all installed ones]")
-    ] = None,
+    methods: Annotated[str | None, Option(help="Methods of docs/baselines.md. [default: all installed]")] = None,
     seeds: Annotated[
-        str | None,
-        typer.Option(help="Seeds for held-out users and training. [default: 0,1,2; 0 to 4 for the paper's presets]"),
+        str | None, Option(help="Seeds for held-out users and training. [default: 0,1,2; paper's presets: 0 to 4]")
     ] = None,
-    n: Annotated[
-        int | None, typer.Option("--n", help="Items recommended per user. [default: 10, or the preset's]")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Quick run: one seed, few users and epochs, no tuning.")
-    ] = False,
-    tune: Annotated[bool, typer.Option("--tune/--no-tune", help="Tune every method on validation data.")] = True,
-    sensitivity: Annotated[
-        bool, typer.Option("--sensitivity/--no-sensitivity", help="Vary K, D, J, B and alpha of Deep Retrieval.")
-    ] = True,
+    n: Annotated[int | None, Option("--n", help="Items recommended per user. [default: 10, or the preset's]")] = None,
+    quick: Annotated[bool, Option("--quick", help="Quick run: one seed, few users and epochs, no tuning.")] = False,
+    tune: Annotated[bool, Option(help="Tune every method on validation data.")] = True,
+    sensitivity: Annotated[bool, Option(help="Vary K, D, J, B and alpha of Deep Retrieval.")] = True,
     parameters: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", help="Fix a hyper-parameter; the value is JSON, as in tdm.epochs=2.", metavar="METHOD.NAME=VALUE"
-        ),
-    ] = None,
-    device: Annotated[
-        str | None, typer.Option(help="Device: cpu (default), cuda, cuda:0 ...", rich_help_panel=RUN_OPTIONS)
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Number of threads; default: all cores.", rich_help_panel=RUN_OPTIONS)
+        Option("--set", help="Fix a hyper-parameter; the value is JSON: tdm.epochs=2.", metavar="METHOD.NAME=VALUE"),
     ] = None,
 ) -> None:
     """Run the paper's experiments on any data: all methods, with tables, figures and significance tests.
@@ -83,7 +61,7 @@ def reproduce(
     given = ReproduceOptions(
         source=source,
         reading=reading,
-        split=as_split(held_out),
+        split=split,
         preset=preset,
         methods=split_list(methods, "--methods"),
         seeds=split_integers(seeds, "--seeds", low=0),
@@ -92,8 +70,7 @@ def reproduce(
         quick=quick,
         tune=tune,
         sensitivity=sensitivity,
-        device=device,
-        threads=threads,
+        options=run_options,
     )
     request = make_report_request(given)
     log = err()
@@ -103,8 +80,8 @@ def reproduce(
         with show_steps(log) as progress:
             report = run_steps(request, folder, progress=progress, command=command_line(given, folder))
     except KeyboardInterrupt:
-        log.print("\nInterrupted. Re-run the command to resume; finished steps are skipped.")
-        raise typer.Exit(INTERRUPTED) from None
+        message = "\nInterrupted. Re-run the command to resume; finished steps are skipped."
+        raise KeyboardInterrupt(message) from None
     console = out()
     console.print(TextTable(f"Top {request.n}, in %, seen items removed", _COLUMNS, _rows(report.results)))
     console.print(f"{report.html}\n{report.markdown}\n{report.json}")

@@ -5,51 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from pathdex.cli.command import INTERRUPTED
 from pathdex.cli.console import err, out
-from pathdex.cli.parameters import takes_parameters
+from pathdex.cli.options import RUN_PANEL, takes_parameters, takes_reading, takes_run_options, takes_split
 from pathdex.cli.progress import training_callbacks
-from pathdex.cli.reading import takes_reading
-from pathdex.cli.splitting import as_split, takes_split
 from pathdex.config import PRESETS
-
-RUN_OPTIONS = "Run options"
 
 
 @takes_parameters
 @takes_split
 @takes_reading
+@takes_run_options
 def train(
     reading: dict[str, Any],
-    held_out: dict[str, Any],
+    split: dict[str, Any],
+    run_options: dict[str, Any],
     parameters: dict[str, Any],
-    folder: Annotated[Path, typer.Option("--out", help="The run folder to create, or to resume.", metavar="RUN")],
+    folder: Annotated[Path, Option("--out", help="The run folder to create, or to resume.", metavar="RUN")],
     source: Annotated[
         Path | None,
-        typer.Argument(
-            help="The interactions; see `pathdex data describe --help`. Not needed with --resume.", metavar="DATA"
-        ),
+        Argument(help="Interactions; see `pathdex data describe --help`. Not needed with --resume.", metavar="DATA"),
     ] = None,
     resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Resume an interrupted run; the result is the same as without the interruption."),
+        bool, Option("--resume", help="Resume an interrupted run; the result is the same as if it had not stopped.")
     ] = False,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file with hyper-parameters; overrides the preset.", metavar="FILE")
-    ] = None,
-    preset: Annotated[str | None, typer.Option(help=f"Named hyper-parameters: {', '.join(PRESETS)}.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Random seed; default 0.", rich_help_panel=RUN_OPTIONS)] = None,
-    device: Annotated[
-        str | None, typer.Option(help="Device: cpu (default), cuda, cuda:0 ...", rich_help_panel=RUN_OPTIONS)
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Number of threads; default: all cores.", rich_help_panel=RUN_OPTIONS)
-    ] = None,
+    config: Annotated[Path | None, Option(help="TOML file with hyper-parameters.", metavar="FILE")] = None,
+    preset: Annotated[str | None, Option(help=f"Named hyper-parameters: {', '.join(PRESETS)}.")] = None,
     tensorboard: Annotated[
-        bool,
-        typer.Option("--tensorboard", help="Write TensorBoard logs to RUN/tensorboard.", rich_help_panel=RUN_OPTIONS),
+        bool, Option("--tensorboard", help="Write TensorBoard logs to RUN/tensorboard.", rich_help_panel=RUN_PANEL)
     ] = False,
 ) -> None:
     """Train Deep Retrieval. RUN gets the model, the held-out users, a checkpoint and a log.
@@ -69,14 +53,7 @@ def train(
     from pathdex.experiments.runs import Run
     from pathdex.system import TENSORBOARD
 
-    run_options = {"seed": seed, "device": device, "threads": threads}
-    given = TrainOptions(
-        source,
-        reading,
-        as_split(held_out),
-        layered_values(preset, config, parameters),
-        {name: value for name, value in run_options.items() if value is not None},
-    )
+    given = TrainOptions(source, reading, split, layered_values(preset, config, parameters), run_options)
     if tensorboard:
         TENSORBOARD.require()
     log = err()
@@ -96,8 +73,7 @@ def train(
     try:
         model = run.train(prepared, callbacks=training_callbacks(), tensorboard=tensorboard)
     except KeyboardInterrupt:
-        log.print(f"\nInterrupted. Resume with: pathdex train --out {folder} --resume")
-        raise typer.Exit(INTERRUPTED) from None
+        raise KeyboardInterrupt(f"\nInterrupted. Resume with: pathdex train --out {folder} --resume") from None
     console = out()
     console.print(f"{run.bundle}: {model.health()!r}")
     console.print(f"Evaluate it with: pathdex evaluate {folder}")

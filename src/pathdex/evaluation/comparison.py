@@ -35,11 +35,7 @@ def search_options(n: int, *, beams: Sequence[int] = (), candidates: Sequence[in
 
 
 def comparison_methods(
-    model: HasVectors,
-    train: Interactions,
-    *,
-    options: Sequence[Mapping[str, Any]],
-    names: Sequence[str] = METHODS,
+    model: HasVectors, train: Interactions, *, options: Sequence[Mapping[str, Any]], names: Sequence[str] = METHODS
 ) -> list[Method]:
     """The model with each set of options, its brute force, and baselines fitted on the same training data."""
     for name in names:

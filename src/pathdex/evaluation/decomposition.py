@@ -35,10 +35,10 @@ class Loss:
     """The retrieval loss of one beam or number of candidates. F-measures are means over the users."""
 
     beam: int | None
-    candidates: int | None
+    candidate_budget: int | None
     """The limit on candidates."""
     filter_seen: bool
-    mean_candidates: float
+    candidates: float
     """The candidates found, mean per user."""
     kept: float
     """Share of brute force's top n that is among the candidates."""
@@ -60,19 +60,7 @@ class Loss:
 
     def row(self) -> dict[str, Any]:
         """One row of the JSON."""
-        return {
-            "beam": self.beam,
-            "candidate_budget": self.candidates,
-            "filter_seen": self.filter_seen,
-            "candidates": self.mean_candidates,
-            "kept": self.kept,
-            "kept_by_popularity": dict(self.kept_by_popularity),
-            "f_brute_force": self.f_brute_force,
-            "f_structure": self.f_structure,
-            "f_final": self.f_final,
-            "structure_ratio": self.structure_ratio,
-            "final_ratio": self.final_ratio,
-        }
+        return {**vars(self), "structure_ratio": self.structure_ratio, "final_ratio": self.final_ratio}
 
 
 @dataclass(frozen=True)
@@ -115,79 +103,48 @@ def decompose(
             remedy="pass [{'candidates': 100}] or [{'beam': 50}]",
         )
     check_evaluation(queries, n, item_counts, batch)
-    total = 2 * len(queries)
-    tallies = {(number, seen): _Tally() for seen in (True, False) for number in range(len(options))}
-    for part, filter_seen in enumerate((True, False)):
+    parts: dict[tuple[int, bool], list[tuple[NDArray[Any], ...]]] = {
+        (number, filter_seen): [] for number in range(len(options)) for filter_seen in (True, False)
+    }
+    for done, filter_seen in ((0, True), (len(queries), False)):
         for rows in row_blocks(len(queries), batch):
             histories, truth = queries.history.take(rows), queries.truth.take(rows)
             filters = seen_filter(histories, filter_seen)
-            ceiling = brute_force.rank(histories, n, filters).items
+            top = brute_force.rank(histories, n, filters).items
             for number, one in enumerate(options):
                 candidates = model.candidate_items(histories, filters, n=n, **one)
-                tallies[number, filter_seen].add(
-                    candidates,
-                    ceiling,
-                    brute_force.rank_candidates(histories, candidates, n).items,
-                    model.rank(histories, n, filters, **one).items,
-                    truth,
-                )
+                structure = brute_force.rank_candidates(histories, candidates, n).items
+                final = model.rank(histories, n, filters, **one).items
+                kept = metrics.hit_matrix(top, candidates)[top >= 0]
+                f = (_f_measure(items, truth) for items in (top, structure, final))
+                parts[number, filter_seen].append((candidates.lengths, item_counts[top[top >= 0]], kept, *f))
             if progress is not None:
-                progress(part * len(queries) + int(rows[-1]) + 1, total)
-    losses = tuple(
-        tallies[number, seen].loss(one, seen, item_counts)
-        for number, one in enumerate(options)
-        for seen in (True, False)
+                progress(done + int(rows[-1]) + 1, 2 * len(queries))
+    losses = (_loss(options[number], filter_seen, found) for (number, filter_seen), found in parts.items())
+    return Decomposition(n, len(queries), tuple(losses))
+
+
+def _f_measure(items: NDArray[np.int64], truth: Ragged) -> NDArray[np.float64]:
+    hits = metrics.hit_matrix(items, truth)
+    return metrics.f_measure(metrics.precision(hits), metrics.recall(hits, truth))
+
+
+def _loss(options: Mapping[str, Any], filter_seen: bool, parts: Sequence[tuple[NDArray[Any], ...]]) -> Loss:
+    """Join the batches: candidates, occurrences of brute force's items, whether they are kept, and three F."""
+    candidates, occurrences, kept, *f_measures = (np.concatenate(column) for column in zip(*parts, strict=True))
+    shares = {
+        bucket_name(low, high): kept[(occurrences >= low) & (occurrences <= (np.inf if high is None else high))]
+        for low, high in POPULARITY_BUCKETS
+    }
+    return Loss(
+        options.get("beam"),
+        options.get("candidates"),
+        filter_seen,
+        float(candidates.mean()),
+        float(kept.mean()) if len(kept) else 1.0,
+        {name: float(one.mean()) if len(one) else None for name, one in shares.items()},
+        *(float(f.mean()) for f in f_measures),
     )
-    return Decomposition(n, len(queries), losses)
-
-
-class _Tally:
-    """Sums over the batches for one set of options."""
-
-    def __init__(self) -> None:
-        self.candidates: list[NDArray[np.int64]] = []
-        self.top: list[NDArray[np.int64]] = []
-        self.inside: list[NDArray[np.bool_]] = []
-        self.f: dict[str, list[NDArray[np.float64]]] = {"brute_force": [], "structure": [], "final": []}
-
-    def add(
-        self,
-        candidates: Ragged,
-        ceiling: NDArray[np.int64],
-        structure: NDArray[np.int64],
-        final: NDArray[np.int64],
-        truth: Ragged,
-    ) -> None:
-        real = ceiling >= 0
-        self.candidates.append(candidates.lengths)
-        self.top.append(ceiling[real])
-        self.inside.append(metrics.hit_matrix(ceiling, candidates)[real])
-        for name, items in (("brute_force", ceiling), ("structure", structure), ("final", final)):
-            hits = metrics.hit_matrix(items, truth)
-            self.f[name].append(metrics.f_measure(metrics.precision(hits), metrics.recall(hits, truth)))
-
-    def loss(self, options: Mapping[str, Any], filter_seen: bool, item_counts: NDArray[np.int64]) -> Loss:
-        inside = np.concatenate(self.inside)
-        occurrences = item_counts[np.concatenate(self.top)]
-        means = {name: float(np.concatenate(parts).mean()) for name, parts in self.f.items()}
-        return Loss(
-            beam=options.get("beam"),
-            candidates=options.get("candidates"),
-            filter_seen=filter_seen,
-            mean_candidates=float(np.concatenate(self.candidates).mean()),
-            kept=float(inside.mean()) if len(inside) else 1.0,
-            kept_by_popularity={
-                bucket_name(low, high): _share(inside, occurrences, low, high) for low, high in POPULARITY_BUCKETS
-            },
-            f_brute_force=means["brute_force"],
-            f_structure=means["structure"],
-            f_final=means["final"],
-        )
-
-
-def _share(inside: NDArray[np.bool_], occurrences: NDArray[np.int64], low: int, high: int | None) -> float | None:
-    chosen = inside[(occurrences >= low) & (occurrences <= (np.inf if high is None else high))]
-    return float(chosen.mean()) if len(chosen) else None
 
 
 def bucket_name(low: int, high: int | None) -> str:

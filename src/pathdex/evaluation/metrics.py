@@ -15,6 +15,11 @@ from numpy.typing import NDArray
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN
 from pathdex.errors import DataError, Problem
+from pathdex.recommenders.popularity import popularity_order
+
+DECILES = 10
+HEAD = 2
+"""The most popular deciles; all others are the long tail."""
 
 
 def hit_matrix(recommended: NDArray[np.integer], truth: Ragged) -> NDArray[np.bool_]:
@@ -102,6 +107,41 @@ def mean_popularity_percentile(counts: NDArray[np.int64], item_counts: NDArray[n
     below = np.searchsorted(ranked, item_counts, side="left")
     upto = np.searchsorted(ranked, item_counts, side="right")
     return _weighted_mean(50.0 * (below + upto) / len(item_counts), counts)
+
+
+def popularity_deciles(item_counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The decile of each item, 0 for the most frequent tenth of the catalogue; ties by code."""
+    places = np.empty(len(item_counts), np.int64)
+    places[popularity_order(item_counts)] = np.arange(len(item_counts))
+    return places * DECILES // len(item_counts)
+
+
+def decile_shares(items: NDArray[np.integer], deciles: NDArray[np.int64]) -> list[float]:
+    """The share of the items (any shape, without `UNKNOWN`) in each decile; zeros if there are no items."""
+    real = items[items != UNKNOWN]
+    counts = np.bincount(deciles[real], minlength=DECILES)
+    shares: list[float] = (counts / max(1, counts.sum())).tolist()
+    return shares
+
+
+def tail_shares(items: NDArray[np.integer], deciles: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(query,) the long-tail share of each answer (query, n); 0 for an empty answer."""
+    real = items != UNKNOWN
+    tail = real & (deciles[np.where(real, items, 0)] >= HEAD)
+    shares: NDArray[np.float64] = tail.sum(axis=1) / np.maximum(1, real.sum(axis=1))
+    return shares
+
+
+def novelty(items: NDArray[np.integer], item_counts: NDArray[np.int64]) -> float:
+    """Mean of -log2((N_v + 1) / (N + V)) over the recommended items, in bits.
+
+    N is the number of interactions, V the number of items; adding one keeps items that never occur finite.
+    """
+    real = items[items != UNKNOWN]
+    if not len(real):
+        return 0.0
+    shares = (item_counts[real] + 1) / (item_counts.sum() + len(item_counts))
+    return float(-np.log2(shares).mean())
 
 
 def distinct_counts(rows: Ragged) -> NDArray[np.int64]:

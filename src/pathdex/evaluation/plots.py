@@ -37,8 +37,8 @@ def plot_index(health: IndexHealth, records: Sequence[Mapping[str, Any]], path: 
     _draw_sizes(sizes, health)
     _draw_layers(layers, health)
     steps = m_step_records(records)
-    _draw_steps(objective, steps, {"objective": "objective"}, "Objective after each M-step")
-    _draw_steps(movement, steps, {"overlap": "paths kept from the previous M-step"}, "Overlap between M-steps")
+    _draw_steps(objective, steps, "objective", "objective", "Objective after each M-step")
+    _draw_steps(movement, steps, "overlap", "paths kept from the previous M-step", "Overlap between M-steps")
     movement.set_ylim(0, 1)
     figure.suptitle(
         f"{health.num_items:,} items on {health.used_paths:,} paths, J = {health.paths_per_item}, "
@@ -61,10 +61,8 @@ def _draw_layers(axes: Any, health: IndexHealth) -> None:
     axes.set(title="Entropy of the nodes, as a share of log K", ylim=(0, 1))
 
 
-def _draw_steps(axes: Any, steps: Sequence[Mapping[str, Any]], lines: Mapping[str, str], title: str) -> None:
-    numbers = range(1, len(steps) + 1)
-    for key, label in lines.items():
-        known = [(number, step[key]) for number, step in zip(numbers, steps, strict=True) if step.get(key) is not None]
-        axes.plot([number for number, _ in known], [value for _, value in known], marker="o", label=label)
-    axes.set(title=title, xlabel="M-step", ylabel=" and ".join(lines.values()))
-    axes.set_xticks(list(numbers))
+def _draw_steps(axes: Any, steps: Sequence[Mapping[str, Any]], key: str, label: str, title: str) -> None:
+    known = [(number, step[key]) for number, step in enumerate(steps, start=1) if step.get(key) is not None]
+    axes.plot([number for number, _ in known], [value for _, value in known], marker="o", label=label)
+    axes.set(title=title, xlabel="M-step", ylabel=label)
+    axes.set_xticks(range(1, len(steps) + 1))

@@ -95,16 +95,12 @@ def evaluate(
     for method in methods:
         for filter_seen in (True, False):
             done = len(results) * len(queries)
-            ranking = rank_in_batches(
-                method.recommender,
-                queries.history,
-                n,
-                filter_seen=filter_seen,
-                batch=batch,
-                options=method.options,
-                progress=None if progress is None else _offset(progress, done, total),
+            shown = None if progress is None else _offset(progress, done, total)
+            results.append(
+                evaluate_method(
+                    method, queries, n=n, item_counts=item_counts, filter_seen=filter_seen, batch=batch, progress=shown
+                )
             )
-            results.append(_result(method, filter_seen, ranking, queries.truth, item_counts))
     return Evaluation(n, len(queries), tuple(results))
 
 
@@ -113,20 +109,13 @@ def _offset(progress: Progress, before: int, total: int) -> Progress:
 
 
 def rank_in_batches(
-    recommender: Recommender,
-    histories: Ragged,
-    n: int,
-    *,
-    filter_seen: bool,
-    batch: int,
-    options: Mapping[str, Any],
-    progress: Progress | None = None,
+    method: Method, histories: Ragged, n: int, *, filter_seen: bool, batch: int = 1024, progress: Progress | None = None
 ) -> Ranking:
     """`rank` over all queries, `batch` at a time."""
     parts = []
     for rows in row_blocks(len(histories), batch):
         queries = histories.take(rows)
-        parts.append(recommender.rank(queries, n, seen_filter(queries, filter_seen), **options))
+        parts.append(method.recommender.rank(queries, n, seen_filter(queries, filter_seen), **method.options))
         if progress is not None:
             progress(int(rows[-1]) + 1, len(histories))
     return join_rankings(parts)
@@ -152,9 +141,19 @@ def check_evaluation(queries: Queries, n: int, item_counts: NDArray[np.int64], b
         raise DataError(Problem(rule, remedy="pass split.train.item_counts() of the same split"))
 
 
-def _result(
-    method: Method, filter_seen: bool, ranking: Ranking, truth: Ragged, item_counts: NDArray[np.int64]
+def evaluate_method(
+    method: Method,
+    queries: Queries,
+    *,
+    n: int,
+    item_counts: NDArray[np.int64],
+    filter_seen: bool,
+    batch: int = 1024,
+    progress: Progress | None = None,
 ) -> MethodResult:
+    """Evaluate one method, with seen items removed or kept."""
+    ranking = rank_in_batches(method, queries.history, n, filter_seen=filter_seen, batch=batch, progress=progress)
+    truth = queries.truth
     hits = metrics.hit_matrix(ranking.items, truth)
     precision, recall = metrics.precision(hits), metrics.recall(hits, truth)
     per_user = {

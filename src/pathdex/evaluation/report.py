@@ -57,8 +57,8 @@ _RESULT_COLUMNS: Columns[MethodResult] = [
     ("popularity", lambda result: f"{result.figures['mean_popularity']:,.1f}"),
 ]
 _LOSS_COLUMNS: Columns[Loss] = [
-    ("options", lambda loss: options_text({"beam": loss.beam, "candidates": loss.candidates})),
-    ("candidates", lambda loss: f"{loss.mean_candidates:,.0f}"),
+    ("options", lambda loss: options_text({"beam": loss.beam, "candidates": loss.candidate_budget})),
+    ("candidates", lambda loss: f"{loss.candidates:,.0f}"),
     ("F brute force", lambda loss: percent(loss.f_brute_force)),
     ("top n kept", lambda loss: percent(loss.kept)),
     ("F structure", lambda loss: percent(loss.f_structure)),

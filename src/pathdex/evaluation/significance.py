@@ -8,8 +8,8 @@ other users; `by_seed` shows whether retraining changes the verdict.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,6 +40,8 @@ class PairedTest:
     """Student's t interval of the difference."""
     p: float
     """Two-sided p-value of the randomisation test."""
+    p_holm: float
+    """The same corrected for the number of tests; `p` for a single test."""
     by_seed: tuple[float, ...]
     """Mean difference in each seed."""
 
@@ -62,14 +64,24 @@ def paired_test(
     mean, half_width = float(differences.mean()), 0.0
     if len(differences) > 1:
         half_width = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(differences) - 1) * stats.sem(differences))
+    p = sign_flip_p(differences, seed=seed)
     return PairedTest(
         users=len(differences),
         difference=mean,
         low=mean - half_width,
         high=mean + half_width,
-        p=sign_flip_p(differences, seed=seed),
+        p=p,
+        p_holm=p,
         by_seed=tuple(float(values.mean()) for values in by_seed if len(values)),
     )
+
+
+def paired_tests(
+    pairs: Iterable[tuple[Sequence[ArrayLike], Sequence[ArrayLike]]], users: Sequence[Sequence[Hashable]]
+) -> list[PairedTest]:
+    """Tests of several pairs on the same users, corrected for their number by Holm's method."""
+    tests = [paired_test(first, second, users) for first, second in pairs]
+    return [replace(test, p_holm=p) for test, p in zip(tests, holm([test.p for test in tests]), strict=True)]
 
 
 def sign_flip_p(differences: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,6 @@ from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.capabilities import HasVectors, require
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.registry import load, make_estimator
-from pathdex.storage.array_folder import file_digest
 from pathdex.training.callbacks import Callback, StepProgress
 
 
@@ -61,12 +59,8 @@ class Context:
         if self._is_shared(name):
             return self.model(name, seed), {"fit_seconds": time.monotonic() - started, "records": []}
         model = make_estimator(name, parameters, seed=seed, device=request.device, threads=request.threads)
-        model.fit(train, callbacks=[self.training_callback()])
+        model.fit(train, callbacks=[TrainingProgress(self.progress)])
         return model, {"fit_seconds": time.monotonic() - started, "records": model.records}
-
-    def training_callback(self) -> Callback:
-        """Reports training steps as progress of the running step."""
-        return _TrainingCallback(self.progress)
 
     def keep(self, name: str, seed: int, model: Recommender) -> None:
         """Save a model for later steps. Brute force over Deep Retrieval's vectors is not saved again."""
@@ -101,22 +95,12 @@ class Context:
         return self.store.models / f"{name}-seed{seed}"
 
 
-class _TrainingCallback(Callback):
+class TrainingProgress(Callback):
+    """Reports training steps as progress of the running step."""
+
     def __init__(self, progress: ReportProgress) -> None:
         self.progress = progress
 
     def on_step_end(self, progress: StepProgress) -> None:
         part = f"{progress.phase} {progress.epoch}/{progress.epochs}"
         self.progress.on_step_progress(part, progress.step, progress.steps)
-
-
-def checksum(source: Path) -> str:
-    """SHA-256 of a file, or of the names and checksums of all files of a folder."""
-    if source.is_file():
-        return file_digest(source, "sha256")
-    if not source.is_dir():
-        raise DataError(Problem(f"{source} does not exist", remedy="check the path"))
-    digest = hashlib.sha256()
-    for file in sorted(file for file in source.rglob("*") if file.is_file()):
-        digest.update(f"{file.relative_to(source)} {file_digest(file, 'sha256')}\n".encode())
-    return digest.hexdigest()

@@ -48,6 +48,8 @@ _TREE: dict[str, Any] = {
     "curve": (1, 2, 5, 10, 20, 40),
 }
 
+_WIDE = {"structure_hidden": 256, "epochs": 16}
+
 METHOD_SPECS: dict[str, MethodSpec] = {
     "popularity": MethodSpec(),
     "item-cf": MethodSpec(({"shrinkage": 20.0}, {"neighbours": 100}, {"neighbours": 100, "shrinkage": 20.0})),
@@ -67,14 +69,8 @@ METHOD_SPECS: dict[str, MethodSpec] = {
     "otm": MethodSpec(quick={"epochs": 1, "beam_epochs": 1}, **_TREE),
     "deep-retrieval": MethodSpec(
         (
-            {"structure_hidden": 256, "epochs": 16},
-            {
-                "structure_hidden": 256,
-                "epochs": 16,
-                "paths_per_item": 5,
-                "structure_batch_size": 1024,
-                "neighbours": 50,
-            },
+            _WIDE,
+            {**_WIDE, "paths_per_item": 5, "structure_batch_size": 1024, "neighbours": 50},
             {"embedding_dim": 128, "structure_hidden": 256, "neighbours": 50, "next_items": 10},
         ),
         {"epochs": 2, "rounds": 2, "final_epochs": 1},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from pathdex.config import Config
@@ -72,26 +72,28 @@ def trial_names(name: str) -> list[str]:
     return [f"tune-{name}-{number}" for number in range(len(METHOD_SPECS[name].trials) + 1)]
 
 
-def sensitivity_points(request: ReportRequest) -> dict[str, list[tuple[Any, str]]]:
-    """By hyper-parameter: its values, or factors of the comparison's value, each with the name of its step."""
-    values = {**vars(Config()), **request.parameters[DeepRetrieval.name]}
-    limit, depth = request.budget.max_points, values["depth"]
-    nodes = [(factor, f"sensitivity-nodes-{factor:g}") for factor in NODES_FACTORS]
+def sensitivity_changes(request: ReportRequest) -> dict[str, dict[str, dict[str, Any]]]:
+    """By hyper-parameter: the steps of its study, each with its changes relative to the base step."""
+    depth = {**vars(Config()), **request.parameters[DeepRetrieval.name]}["depth"]
+    nodes = {f"nodes-{factor:g}": {"nodes_factor": factor} for factor in NODES_FACTORS}
+    paths = {f"paths-{count}": {"paths_per_item": count} for count in PATHS_PER_ITEM}
+    penalties = {f"penalty-{factor:g}": {"penalty_factor": factor} for factor in PENALTY_FACTORS}
     # The paper's pairs: one layer less and one more with as many nodes, and one layer less with as many paths.
-    pairs: list[tuple[Any, str]] = [
-        ((1.0, depth - 1), f"sensitivity-depth-{depth - 1}"),
-        ((1.0, depth + 1), f"sensitivity-depth-{depth + 1}"),
-        ((depth / max(1, depth - 1), depth - 1), f"sensitivity-depth-{depth - 1}-same-paths"),
-    ]
-    paths = [(one, f"sensitivity-paths-{one}") for one in PATHS_PER_ITEM]
-    penalties = [(one, f"sensitivity-penalty-{one:g}") for one in PENALTY_FACTORS]
-    return {
-        "num_nodes": _some([*nodes, (1.0, BASE_STEP)], limit),
-        # J of the comparison may come from a trial, so all values are planned; an equal one is not fitted again.
-        "paths_per_item": _some([*paths, (None, BASE_STEP)], limit),
-        "penalty": _some([*penalties, (1.0, BASE_STEP)], limit),
-        "depth": [*(pair for pair in pairs if pair[0][1] >= 1), ((1.0, depth), BASE_STEP)],
+    layers: dict[str, dict[str, Any]] = {f"depth-{one}": {"depth": one} for one in (depth - 1, depth + 1)}
+    layers[f"depth-{depth - 1}-same-paths"] = {"depth": depth - 1, "nodes_power": depth / max(1, depth - 1)}
+    layers = {step: change for step, change in layers.items() if change["depth"] >= 1}
+    # J of the comparison may come from a trial, so all values are planned; an equal one is not fitted again.
+    studies: dict[str, dict[str, Any]] = {
+        "num_nodes": nodes,
+        "paths_per_item": paths,
+        "penalty": penalties,
+        "depth": layers,
     }
+    found = {}
+    for parameter, changes in studies.items():
+        steps = [*((f"sensitivity-{step}", change) for step, change in changes.items()), (BASE_STEP, {})]
+        found[parameter] = dict(_some(steps, None if parameter == "depth" else request.budget.max_points))
+    return found
 
 
 def _trials(request: ReportRequest, name: str) -> list[Step]:
@@ -134,9 +136,9 @@ def _sensitivity(request: ReportRequest) -> list[Step]:
     # The paper's hyper-parameters include B; otherwise it is the beam that finds about 10 n candidates.
     beam = beam_size(request) if PRESETS[request.preset].model else None
     beams = sorted({*BEAMS} if beam is None else {*BEAMS, beam})
-    changes: dict[str, Mapping[str, Any]] = {BASE_STEP: {}}
-    for parameter, points in sensitivity_points(request).items():
-        changes |= {step: _change(parameter, value) for value, step in points if step != BASE_STEP}
+    changes: dict[str, dict[str, Any]] = {BASE_STEP: {}}
+    for study in sensitivity_changes(request).values():
+        changes |= study
     return [
         Step(BEAM_STEP, "beams", "sensitivity, beam", {"seed": seed, "beams": beams, "beam": beam}),
         *(
@@ -144,17 +146,6 @@ def _sensitivity(request: ReportRequest) -> list[Step]:
             for step, change in changes.items()
         ),
     ]
-
-
-def _change(parameter: str, value: Any) -> dict[str, Any]:
-    if parameter == "num_nodes":
-        return {"nodes_factor": value}
-    if parameter == "penalty":
-        return {"penalty_factor": value}
-    if parameter == "depth":
-        power, depth = value
-        return {"depth": depth, **({"nodes_power": power} if power != 1 else {})}
-    return {parameter: value}
 
 
 def _some(values: Sequence[T], limit: int | None) -> list[T]:

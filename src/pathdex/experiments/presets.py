@@ -51,8 +51,7 @@ PRESETS = {
 def find_preset(name: str | None, source: Path) -> Preset:
     """The preset of that name; without a name, the preset of the data set with this file name."""
     if name is None:
-        found = [one for one in PRESETS if one != NONE and _is_file_of(one, source)]
-        return PRESETS[found[0] if found else NONE]
+        return PRESETS[next((one for one in DATASETS if one in PRESETS and _is_file_of(one, source)), NONE)]
     if name not in PRESETS:
         raise ConfigError(
             [Problem(f"must be one of {', '.join(PRESETS)}{did_you_mean(name, PRESETS)}", "preset", name)]

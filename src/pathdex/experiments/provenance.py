@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import hashlib
 import os
 import platform
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pathdex
+from pathdex.errors import DataError, Problem
 from pathdex.experiments.report_request import ReportRequest
-from pathdex.experiments.steps import Step, StepStore
+from pathdex.storage.array_folder import file_digest
 from pathdex.system import examine, package_version
 
 OPTIONAL_PACKAGES = ("usearch", "implicit", "matplotlib", "threadpoolctl")
 """Packages that single methods, the figures and the timing use."""
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def provenance(
-    request: ReportRequest, steps: Sequence[Step], store: StepStore, *, checksum: str, command: str
+    request: ReportRequest, records: Sequence[Mapping[str, Any]], folder: Path, *, checksum: str, command: str
 ) -> dict[str, Any]:
-    """The provenance of a finished report."""
-    system = examine(store.path)
-    records = [store.record(step.name) for step in steps]
+    """The provenance of a finished report in a folder, with the records of its steps."""
+    system = examine(folder)
     kept = ("step", "title", "started", "seconds", "peak_memory", "pathdex", "code")
     return {
         "command": command,
@@ -52,3 +58,46 @@ def _processor() -> str:
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def checksum(source: Path, pattern: str = "*") -> str:
+    """SHA-256 of a file, or of the names and checksums of all files of a folder that match the pattern."""
+    if source.is_file():
+        return file_digest(source, "sha256")
+    if not source.is_dir():
+        raise DataError(Problem(f"{source} does not exist", remedy="check the path"))
+    digest = hashlib.sha256()
+    for file in sorted(file for file in source.rglob(pattern) if file.is_file()):
+        digest.update(f"{file.relative_to(source)} {file_digest(file, 'sha256')}\n".encode())
+    return digest.hexdigest()
+
+
+@functools.cache
+def source_digest() -> str:
+    """The first 12 digits of a checksum over the source files of the package."""
+    return checksum(Path(pathdex.__file__).parent, "*.py")[:12]
+
+
+def reset_peak() -> bool:
+    """Return freed memory to the system and restart the measurement; False if the system does not support it."""
+    try:
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+        _CLEAR.write_text("5")
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+def peak_memory() -> int | None:
+    """Peak resident bytes since `reset_peak`, or since the process started if that is not supported."""
+    try:
+        lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        pass
+    try:
+        import resource
+    except ImportError:
+        return None
+    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return highest if sys.platform == "darwin" else 1024 * highest

@@ -38,8 +38,8 @@ class ReproduceOptions:
     quick: bool = False
     tune: bool = True
     sensitivity: bool = True
-    device: str | None = None
-    threads: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """`device` and `threads`."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,7 @@ def make_report_request(given: ReproduceOptions) -> ReportRequest:
     preset = find_preset(given.preset, given.source)
     reading = {**preset.reading, **given.reading}
     split = {**({} if given.split.get("kind", "users") != "users" else preset.split), **given.split}
-    run_options = {"device": given.device, "threads": given.threads}
-    run_options = {name: value for name, value in run_options.items() if value is not None}
-    checked = make_run_request(TrainOptions(given.source, reading, split, {}, run_options))
+    checked = make_run_request(TrainOptions(given.source, reading, split, {}, given.options))
     n = preset.n if given.n is None else given.n
     check_n(n)
     seeds = tuple(given.seeds or (preset.seeds[:1] if given.quick else preset.seeds))
@@ -136,7 +134,7 @@ def command_line(given: ReproduceOptions, folder: Path) -> str:
     lists = {"methods": given.methods, "seeds": given.seeds}
     flags = {**given.reading, **{"split" if name == "kind" else name: value for name, value in given.split.items()}}
     flags |= {name: ",".join(map(str, values)) for name, values in lists.items() if values}
-    flags |= {"preset": given.preset, "n": given.n, "device": given.device, "threads": given.threads}
+    flags |= {"preset": given.preset, "n": given.n, **given.options}
     for name, value in flags.items():
         if value is not None:
             words += [f"--{name.replace('_', '-')}", str(value)]

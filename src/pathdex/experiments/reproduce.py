@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pathdex.experiments.context import Context, checksum
+from pathdex.experiments.context import Context
 from pathdex.experiments.plan import make_plan
+from pathdex.experiments.provenance import checksum
 from pathdex.experiments.report.pages import write_report
 from pathdex.experiments.report_request import ReportRequest
 from pathdex.experiments.results import collect

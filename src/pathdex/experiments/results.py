@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
+from statistics import median_high
 from typing import Any
 
-from pathdex.evaluation.significance import holm, paired_test, spread
-from pathdex.experiments.plan import BASE_STEP, BEAM_STEP, curve_options, query_options, sensitivity_points, trial_names
+from pathdex.evaluation.significance import PairedTest, holm, paired_test, paired_tests, spread
+from pathdex.experiments.plan import (
+    BASE_STEP,
+    BEAM_STEP,
+    curve_options,
+    query_options,
+    sensitivity_changes,
+    trial_names,
+)
 from pathdex.experiments.provenance import provenance
 from pathdex.experiments.report_request import ReportRequest
 from pathdex.experiments.step_runner import selected_trial
 from pathdex.experiments.steps import Step, StepStore
+from pathdex.experiments.timing import TIMES
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
@@ -24,9 +35,7 @@ def collect(
     request: ReportRequest, steps: Sequence[Step], store: StepStore, *, checksum: str, command: str
 ) -> dict[str, Any]:
     """All results of a comparison whose steps are finished."""
-    found = _Collector(request, store)
-    splits = {seed: store.result(f"split-seed{seed}") for seed in request.seeds}
-    first = splits[request.seeds[0]]
+    found, records = _Collector(request, store), [store.record(step.name) for step in steps]
     return {
         "schema": SCHEMA,
         "quick": request.quick,
@@ -34,116 +43,98 @@ def collect(
         "seeds": list(request.seeds),
         "methods": list(request.methods),
         "missing": request.missing,
-        "data": {
-            **first["data"],
-            "splits": [
-                {**{key: split[key] for key in _COUNTS}, "seed": seed, "test_users": len(split["test_users"])}
-                for seed, split in splits.items()
-            ],
-        },
+        "data": found.data(),
         "results": found.rows(),
         "comparison": found.comparison(),
         "significance": found.significance(),
         "tuning": found.tuning(),
-        "hyper_parameters": {name: found.fit(name, request.seeds[0])["parameters"] for name in request.methods},
+        "hyper_parameters": {name: fits[0]["parameters"] for name, fits in found.fits.items()},
         "inference_time": found.times(),
         "curves": found.curves(),
         "sensitivity": found.sensitivity() if request.sensitivity else None,
         "popularity": found.popularity(),
         "loss": found.losses(),
         "training": found.training(),
-        "provenance": provenance(request, steps, store, checksum=checksum, command=command),
+        "provenance": provenance(request, records, store.path, checksum=checksum, command=command),
     }
-
-
-_COUNTS = ("train_users", "train_interactions", "items", "valid_users", "truth_items")
 
 
 class _Collector:
     """Reads the steps of one report."""
 
     def __init__(self, request: ReportRequest, store: StepStore) -> None:
-        self.request, self.store = request, store
-        self.users = [store.result(f"split-seed{seed}")["test_users"] for seed in request.seeds]
-        self._fits = {
-            (name, seed): store.result(f"fit-{name}-seed{seed}") for name in request.methods for seed in request.seeds
-        }
-        self._times = {seed: store.result(f"time-seed{seed}")["rows"] for seed in request.seeds}
+        self.request, self.store, self.seeds = request, store, request.seeds
+        self.splits = [store.result(f"split-seed{seed}") for seed in self.seeds]
+        self.users = [split["test_users"] for split in self.splits]
+        self.fits = {name: [store.result(f"fit-{name}-seed{seed}") for seed in self.seeds] for name in request.methods}
+        """The fits of each method, one per seed."""
+        self._times = {seed: store.result(f"time-seed{seed}")["rows"] for seed in self.seeds}
 
     @property
     def has_index(self) -> bool:
         return DeepRetrieval.name in self.request.methods
 
-    def fit(self, name: str, seed: int) -> Row:
-        return self._fits[name, seed]
-
     def time(self, name: str, options: Mapping[str, Any], seed: int) -> Row:
         return next(row for row in self._times[seed] if row["method"] == name and row["options"] == dict(options))
+
+    def data(self) -> Row:
+        """The data set and the sizes of its splits."""
+        counts = ("train_users", "train_interactions", "items", "valid_users", "truth_items")
+        splits = [
+            {**{key: split[key] for key in counts}, "seed": seed, "test_users": len(split["test_users"])}
+            for seed, split in zip(self.seeds, self.splits, strict=True)
+        ]
+        return {**self.splits[0]["data"], "splits": splits}
 
     def rows(self) -> list[Row]:
         """Every row of `evaluate`, with its seed and times."""
         found = []
-        for (name, seed), fit in self._fits.items():
-            for row in fit["rows"]:
-                timed = self.time(name, row["options"], seed)
-                seconds = {key: timed[key] for key in ("seconds_per_query", "seconds_per_query_in_batches")}
-                found.append({**row, "seed": seed, **seconds, "fit_seconds": fit["fit_seconds"]})
+        for name, fits in self.fits.items():
+            for seed, fit in zip(self.seeds, fits, strict=True):
+                for row in fit["rows"]:
+                    timed = self.time(name, row["options"], seed)
+                    seconds = {key: timed[key] for key in TIMES}
+                    found.append({**row, "seed": seed, **seconds, "fit_seconds": fit["fit_seconds"]})
         return found
 
     def comparison(self) -> list[Row]:
         """Mean and standard deviation over the seeds, by method, options and `filter_seen`."""
         found = []
-        for name in self.request.methods:
-            fits = [self.fit(name, seed) for seed in self.request.seeds]
-            for number, row in enumerate(fits[0]["rows"]):
-                figures: Row = {}
-                for key in SPREAD:
-                    figures[key], figures[f"{key}_deviation"] = spread([fit["rows"][number][key] for fit in fits])
-                figures["fit_seconds"], _ = spread([fit["fit_seconds"] for fit in fits])
-                main = row["options"] == query_options(self.request, name)[0]
-                head = {"method": name, "options": row["options"], "filter_seen": row["filter_seen"], "main": main}
-                found.append({**head, **figures})
+        for name, fits in self.fits.items():
+            seconds, _ = spread([fit["fit_seconds"] for fit in fits])
+            for rows in zip(*(fit["rows"] for fit in fits), strict=True):
+                head = {"method": name, **{key: rows[0][key] for key in ("options", "filter_seen")}}
+                head["main"] = head["options"] == query_options(self.request, name)[0]
+                found.append({**head, **_spreads(rows, SPREAD), "fit_seconds": seconds})
         return found
 
     def significance(self) -> list[Row]:
         """Tests of every method against the best other one; brute force, which is only a ceiling, against its index."""
         found: list[Row] = []
         for number, filter_seen in enumerate((True, False)):
-            values = {
-                name: [self.fit(name, seed)["f_measure_by_user"][number] for seed in self.request.seeds]
-                for name in self.request.methods
-            }
+            values = {name: [fit["f_measure_by_user"][number] for fit in fits] for name, fits in self.fits.items()}
             means = {name: spread([sum(one) / len(one) for one in own])[0] for name, own in values.items()}
-            pairs = {name: self._opponent(name, means) for name in means}
-            tests = {
-                frozenset((name, other)): (name, paired_test(values[name], values[other], self.users))
-                for name, other in pairs.items()
-                if other is not None
-            }
-            corrected = dict(zip(tests, holm([test.p for _, test in tests.values()]), strict=True))
-            for name, other in pairs.items():
-                if other is not None:
-                    owner, test = tests[frozenset((name, other))]
-                    row = test.to_dict()
-                    if owner != name:
-                        row |= {"difference": -test.difference, "low": -test.high, "high": -test.low}
-                        row["by_seed"] = [-one for one in test.by_seed]
-                    p = corrected[frozenset((name, other))]
-                    found.append({"method": name, "against": other, "filter_seen": filter_seen, **row, "p_holm": p})
+            pairs = [(name, other) for name in means if (other := self._opponent(name, means))]
+            tests = {pair: paired_test(values[pair[0]], values[pair[1]], self.users) for pair in pairs}
+            # Two methods that are tested against each other count as one test.
+            distinct = {frozenset(pair): test.p for pair, test in tests.items()}
+            corrected = dict(zip(distinct, holm(list(distinct.values())), strict=True))
+            for (name, other), test in tests.items():
+                head = {"method": name, "against": other, "filter_seen": filter_seen}
+                found.append({**head, **test.to_dict(), "p_holm": corrected[frozenset((name, other))]})
         return found
 
     def _opponent(self, name: str, means: Mapping[str, float]) -> str | None:
         if name == BruteForce.name and self.has_index:
             return DeepRetrieval.name
         others = [other for other in means if other not in (name, BruteForce.name)]
-        return max(others, key=lambda other: means[other]) if others else None
+        return max(others, key=lambda other: means[other], default=None)
 
     def tuning(self) -> dict[str, list[Row]]:
         """Every trial of every tuned method."""
         found = {}
         for name in self.request.tuned:
             best = selected_trial(self.store, trial_names(name))["step"]
-            records = [self.store.record(step) for step in trial_names(name)]
             found[name] = [
                 {
                     "parameters": record["inputs"]["parameters"],
@@ -151,7 +142,7 @@ class _Collector:
                     "fit_seconds": record["result"]["fit_seconds"],
                     "chosen": record["step"] == best,
                 }
-                for record in records
+                for record in map(self.store.record, trial_names(name))
             ]
         return found
 
@@ -160,11 +151,10 @@ class _Collector:
         found = []
         for name in self.request.methods:
             for number, options in enumerate(query_options(self.request, name)):
-                rows = [self.time(name, options, seed) for seed in self.request.seeds]
+                rows = [self.time(name, options, seed) for seed in self.seeds]
                 figures = {}
-                for key in ("seconds_per_query", "seconds_per_query_in_batches"):
-                    ordered = sorted(row[key] for row in rows)
-                    figures[key] = ordered[len(ordered) // 2]
+                for key in TIMES:
+                    figures[key] = median_high(row[key] for row in rows)
                     figures[f"{key}_low"] = min(row[f"{key}_low"] for row in rows)
                     figures[f"{key}_high"] = max(row[f"{key}_high"] for row in rows)
                 found.append({"method": name, "options": options, "main": number == 0, **figures})
@@ -172,93 +162,84 @@ class _Collector:
 
     def curves(self) -> dict[str, list[Row]]:
         """F and time along the curve of each method, with the first seed."""
-        seed, found = self.request.seeds[0], {}
-        for name in self.request.methods:
+        found = {}
+        for name, fits in self.fits.items():
             if curve_options(self.request, name):
                 points = self.store.result(f"curve-{name}")["points"]
             else:
-                row = next(row for row in self.fit(name, seed)["rows"] if row["filter_seen"])
+                row = next(row for row in fits[0]["rows"] if row["filter_seen"])
                 points = [{key: row[key] for key in ("options", "precision", "recall", "f_measure", "candidates")}]
-            timed = [self.time(name, point["options"], seed)["seconds_per_query"] for point in points]
-            found[name] = [{**point, "seconds_per_query": one} for point, one in zip(points, timed, strict=True)]
+            for point in points:
+                point["seconds_per_query"] = self.time(name, point["options"], self.seeds[0])["seconds_per_query"]
+            found[name] = points
         return found
 
     def sensitivity(self) -> dict[str, list[Row]]:
         """Figures of Deep Retrieval as one hyper-parameter changes, each value tested against the base value."""
+        base, beams = self.store.result(BASE_STEP), self.store.result(BEAM_STEP)
         found: dict[str, list[Row]] = {}
-        for parameter, points in sensitivity_points(self.request).items():
-            base, others = (
-                self.store.result(BASE_STEP),
-                [self.store.result(step) for _, step in points if step != BASE_STEP],
-            )
-            rows = [{**base, "base": True}, *({**one, "base": False} for one in others if one != base)]
-            found[parameter] = sorted(rows, key=_order(parameter))
-        beams = self.store.result(BEAM_STEP)
+        for parameter, steps in sensitivity_changes(self.request).items():
+            others = [one for one in map(self.store.result, steps) if one != base]
+            rows = [{**base, "base": True}, *({**one, "base": False} for one in others)]
+            found[parameter] = sorted(rows, key=itemgetter("depth", "nodes", "paths_per_item", "penalty"))
         found["beam_size"] = [{**point, "base": point["beam"] == beams["beam"]} for point in beams["points"]]
         for rows in found.values():
-            base_f = next(row["f_measure_by_user"] for row in rows if row["base"])
             others = [row for row in rows if not row["base"]]
-            tests = [paired_test([row["f_measure_by_user"]], [base_f], self.users[:1]) for row in others]
-            for row, test, p in zip(others, tests, holm([test.p for test in tests]), strict=True):
-                row |= {"difference": test.difference, "low": test.low, "high": test.high, "p": test.p, "p_holm": p}
-        self._test_falls(found["beam_size"])
-        return {
-            parameter: [{key: value for key, value in row.items() if key != "f_measure_by_user"} for row in rows]
-            for parameter, rows in found.items()
-        }
+            for row, test in self._against(next(row for row in rows if row["base"]), others):
+                row |= {key: getattr(test, key) for key in ("difference", "low", "high", "p", "p_holm")}
+        # Does a beam wider than the best one cost accuracy?
+        rows = found["beam_size"]
+        best = max(rows, key=itemgetter("f_measure"))
+        for row, test in self._against(best, rows[rows.index(best) + 1 :]):
+            row["p_fall"] = test.p_holm
+        for row in itertools.chain(*found.values()):
+            del row["f_measure_by_user"]
+        return found
 
-    def _test_falls(self, rows: list[Row]) -> None:
-        """Test every beam wider than the best one against it: does a wider beam cost accuracy?"""
-        best = max(range(len(rows)), key=lambda number: float(rows[number]["f_measure"]))
-        top, wider = rows[best]["f_measure_by_user"], rows[best + 1 :]
-        tests = [paired_test([row["f_measure_by_user"]], [top], self.users[:1]) for row in wider]
-        for row, p in zip(wider, holm([test.p for test in tests]), strict=True):
-            row["p_fall"] = p
+    def _against(self, base: Row, rows: Sequence[Row]) -> Iterable[tuple[Row, PairedTest]]:
+        """Rows of the first seed with their tests against the base."""
+        pairs = [([row["f_measure_by_user"]], [base["f_measure_by_user"]]) for row in rows]
+        return zip(rows, paired_tests(pairs, self.users[:1]), strict=True)
 
     def popularity(self) -> Row:
         """Deciles, long tail, coverage and novelty of each method and of the truth."""
-        splits = [self.store.result(f"split-seed{seed}") for seed in self.request.seeds]
-        truth = {
-            "deciles": _mean_list([split["truth_deciles"] for split in splits]),
-            "tail": spread([split["truth_tail"] for split in splits])[0],
-            "novelty": spread([split["truth_novelty"] for split in splits])[0],
-        }
-        methods, tails = [], {}
-        for name in self.request.methods:
-            own = [self.fit(name, seed)["popularity"] for seed in self.request.seeds]
-            tails[name] = [one["tail_by_user"] for one in own]
-            row: Row = {"method": name, "deciles": _mean_list([one["deciles"] for one in own])}
-            for key in ("tail", "coverage", "novelty"):
-                row[key], row[f"{key}_deviation"] = spread([one[key] for one in own])
-            methods.append(row)
-        others = [name for name in tails if self.has_index and name != DeepRetrieval.name]
-        tests = [paired_test(tails[DeepRetrieval.name], tails[name], self.users) for name in others]
-        corrected = holm([test.p for test in tests])
-        rows = [
-            {"against": name, **test.to_dict(), "p_holm": p}
-            for name, test, p in zip(others, tests, corrected, strict=True)
+        truth: Row = {"deciles": _mean_list([split["truth_deciles"] for split in self.splits])}
+        truth |= {key: spread([split[f"truth_{key}"] for split in self.splits])[0] for key in ("tail", "novelty")}
+        found = {name: [fit["popularity"] for fit in fits] for name, fits in self.fits.items()}
+        methods = [
+            {
+                "method": name,
+                "deciles": _mean_list([one["deciles"] for one in own]),
+                **_spreads(own, ("tail", "coverage", "novelty")),
+            }
+            for name, own in found.items()
         ]
+        tails = {name: [one["tail_by_user"] for one in own] for name, own in found.items()}
+        others = [name for name in tails if self.has_index and name != DeepRetrieval.name]
+        tests = paired_tests([(tails[DeepRetrieval.name], tails[name]) for name in others], self.users)
+        rows = [{"against": name, **test.to_dict()} for name, test in zip(others, tests, strict=True)]
         return {"truth": truth, "methods": methods, "tail_tests": rows}
 
     def losses(self) -> list[Row]:
-        if not self.has_index:
-            return []
-        return [{"seed": seed, **self.store.result(f"loss-seed{seed}")} for seed in self.request.seeds]
+        seeds = self.seeds if self.has_index else ()
+        return [{"seed": seed, **self.store.result(f"loss-seed{seed}")} for seed in seeds]
 
     def training(self) -> list[Row]:
         """The records of every training, and the health of its index."""
         return [
             {"method": name, "seed": seed, "records": fit["records"], "health": fit["health"]}
-            for (name, seed), fit in self._fits.items()
+            for name, fits in self.fits.items()
+            for seed, fit in zip(self.seeds, fits, strict=True)
             if fit["records"]
         ]
 
 
-def _order(parameter: str) -> Any:
-    if parameter == "depth":
-        return lambda row: (row["depth"], row["nodes"])
-    key = {"num_nodes": "nodes"}.get(parameter, parameter)
-    return lambda row: row[key]
+def _spreads(rows: Sequence[Row], keys: Sequence[str]) -> Row:
+    """The mean of each figure, and its standard deviation under `KEY_deviation`."""
+    found: Row = {}
+    for key in keys:
+        found[key], found[f"{key}_deviation"] = spread([row[key] for row in rows])
+    return found
 
 
 def _mean_list(rows: Sequence[Sequence[float]]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from pathdex.data.splits import Queries, Split
 from pathdex.data.vocabulary import Id
 from pathdex.errors import QueryError, RunError
 from pathdex.evaluation.comparison import held_out_queries
-from pathdex.evaluation.protocol import Evaluation, Method, evaluate
-from pathdex.evaluation.significance import PairedTest, holm, paired_test
+from pathdex.evaluation.protocol import Method, evaluate
+from pathdex.evaluation.significance import PairedTest, paired_tests
 from pathdex.experiments.runs import Run
 from pathdex.progress import Progress
 from pathdex.storage.json_file import write_json
@@ -30,22 +31,12 @@ class Difference:
     a: float
     b: float
     test: PairedTest
-    """Of `a - b`."""
-    p_holm: float
-    """Corrected for the number of metrics."""
+    """Of `a - b`, corrected for the number of metrics."""
 
     def row(self) -> dict[str, Any]:
-        return {
-            "metric": self.metric,
-            "filter_seen": self.filter_seen,
-            "a": self.a,
-            "b": self.b,
-            "difference": self.test.difference,
-            "low": self.test.low,
-            "high": self.test.high,
-            "p": self.test.p,
-            "p_holm": self.p_holm,
-        }
+        """One row of the JSON."""
+        tested = {key: getattr(self.test, key) for key in ("difference", "low", "high", "p", "p_holm")}
+        return {"metric": self.metric, "filter_seen": self.filter_seen, "a": self.a, "b": self.b, **tested}
 
 
 @dataclass(frozen=True)
@@ -61,8 +52,7 @@ class RunComparison:
     differences: tuple[Difference, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        rows = [difference.row() for difference in self.differences]
-        return {**vars(self), "differences": rows}
+        return {**vars(self), "differences": [difference.row() for difference in self.differences]}
 
     def to_json(self, path: str | Path) -> Path:
         """Write `to_dict` as JSON, atomically."""
@@ -79,45 +69,45 @@ def compare_runs(
     if a.path.resolve() == b.path.resolve():
         raise QueryError(f"RUN_A and RUN_B are both {a.path}", remedy="pass two runs")
     options = options or {"candidates": 10 * n}
-    splits = a.split(), b.split()
-    users = _check_same(a, b, (held_out_queries(splits[0], on), held_out_queries(splits[1], on)), splits)
-    first, second = (_evaluate(run, split, on, n, options, progress) for run, split in zip((a, b), splits, strict=True))
+    runs, splits = (a, b), (a.split(), b.split())
+    queries = [held_out_queries(split, on) for split in splits]
+    users = _check_same(runs, splits, queries)
+    first, second = (
+        evaluate(
+            [Method(str(run.path), run.model(), options)],
+            held_out,
+            n=n,
+            item_counts=split.train.item_counts(),
+            progress=progress,
+        )
+        for run, split, held_out in zip(runs, splits, queries, strict=True)
+    )
     differences: list[Difference] = []
     for own, other in zip(first.results, second.results, strict=True):
-        tests = [paired_test([own.per_user[name]], [other.per_user[name]], [users]) for name in METRICS]
-        corrected = holm([test.p for test in tests])
+        tests = paired_tests([([own.per_user[name]], [other.per_user[name]]) for name in METRICS], [users])
         differences += [
-            Difference(name, own.filter_seen, own.figures[name], other.figures[name], test, p)
-            for name, test, p in zip(METRICS, tests, corrected, strict=True)
+            Difference(name, own.filter_seen, own.figures[name], other.figures[name], test)
+            for name, test in zip(METRICS, tests, strict=True)
         ]
     return RunComparison(str(a.path), str(b.path), on, n, first.users, options, tuple(differences))
 
 
-def _evaluate(
-    run: Run, split: Split, on: str, n: int, options: dict[str, Any], progress: Progress | None
-) -> Evaluation:
-    method = Method(str(run.path), run.model(), options)
-    counts = split.train.item_counts()
-    return evaluate([method], held_out_queries(split, on), n=n, item_counts=counts, progress=progress)
-
-
-def _check_same(a: Run, b: Run, queries: tuple[Queries, Queries], splits: tuple[Split, Split]) -> list[Id]:
+def _check_same(runs: tuple[Run, Run], splits: tuple[Split, Split], queries: Sequence[Queries]) -> list[Id]:
     """The ids of the held-out users. Raises `RunError` unless both runs hold out the same histories and truths."""
+    names = f"{runs[0].path} and {runs[1].path}"
     users, others = (one.users.ids(np.arange(len(one))) for one in queries)
     if users != others:
         common = len(set(users) & set(others))
         raise RunError(
-            f"{a.path} and {b.path} hold out different users ({len(users):,} and {len(others):,}, {common:,} in "
+            f"{names} hold out different users ({len(users):,} and {len(others):,}, {common:,} in "
             "common), so they cannot be compared user by user; train both on the same data with the same split and seed"
         )
     for part in ("history", "truth"):
         rows, other_rows = (getattr(one, part) for one in queries)
-        same = np.array_equal(rows.offsets, other_rows.offsets) and (
-            splits[0].train.items.ids(rows.values) == splits[1].train.items.ids(other_rows.values)
-        )
-        if not same:
+        items, other_items = (split.train.items.ids for split in splits)
+        if not np.array_equal(rows.offsets, other_rows.offsets) or items(rows.values) != other_items(other_rows.values):
             raise RunError(
-                f"{a.path} and {b.path} hold out the same users with a different {part}, so they cannot be compared; "
+                f"{names} hold out the same users with a different {part}, so they cannot be compared; "
                 "train both on the same data, read and split in the same way"
             )
     return users

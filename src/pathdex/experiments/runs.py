@@ -90,11 +90,7 @@ class Run:
         return DeepRetrieval.load(find_bundle(self.path))
 
     def train(
-        self,
-        split: Split | None = None,
-        *,
-        callbacks: Sequence[Callback] | None = None,
-        tensorboard: bool = False,
+        self, split: Split | None = None, *, callbacks: Sequence[Callback] | None = None, tensorboard: bool = False
     ) -> DeepRetrieval:
         """Train to the end, from the checkpoint if there is one, and save the bundle.
 

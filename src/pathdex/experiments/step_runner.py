@@ -9,15 +9,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pathdex.data.describe import describe
-from pathdex.data.splits import Queries
 from pathdex.errors import IndexHealthWarning
 from pathdex.evaluation import metrics
+from pathdex.evaluation.comparison import held_out_queries
 from pathdex.evaluation.decomposition import decompose
-from pathdex.evaluation.popularity_bias import HEAD, decile_shares, novelty, popularity_deciles, tail_shares
-from pathdex.evaluation.protocol import Method, evaluate, rank_in_batches
-from pathdex.experiments.context import Context
+from pathdex.evaluation.protocol import Method, evaluate, evaluate_method, rank_in_batches
+from pathdex.experiments.context import Context, TrainingProgress
 from pathdex.experiments.plan import BASE_STEP, BEAM_STEP
 from pathdex.experiments.steps import StepFunction, StepStore
 from pathdex.experiments.timing import time_methods
@@ -27,7 +27,6 @@ from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.capabilities import HasIndex, require
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
-BATCH = 1024
 Options = Mapping[str, Any]
 
 
@@ -46,7 +45,7 @@ class StepRunner:
         """Sizes of the split, and the popularity of the test users' truth."""
         split = self.context.split(seed)
         counts = split.train.item_counts()
-        deciles = popularity_deciles(counts)
+        deciles = metrics.popularity_deciles(counts)
         return {
             "data": describe(self.context.data),
             "train_users": split.train.num_users,
@@ -55,16 +54,16 @@ class StepRunner:
             "valid_users": len(split.valid),
             "test_users": split.test.users.ids(np.arange(len(split.test))),
             "truth_items": len(split.test.truth.values),
-            "truth_deciles": decile_shares(split.test.truth.values, deciles),
-            "truth_tail": float((deciles[split.test.truth.values] >= HEAD).mean()),
-            "truth_novelty": novelty(split.test.truth.values, counts),
+            "truth_deciles": metrics.decile_shares(split.test.truth.values, deciles),
+            "truth_tail": float((deciles[split.test.truth.values] >= metrics.HEAD).mean()),
+            "truth_novelty": metrics.novelty(split.test.truth.values, counts),
         }
 
     def tune(self, trial: str, method: str, parameters: Options, seed: int, options: Options) -> dict[str, Any]:
         """Fit with some hyper-parameters and evaluate on the validation users, seen items removed."""
         model, fitted = self.context.fit(method, parameters, seed)
         self.context.keep_trial(trial, model)
-        return {**fitted, "figures": self._means(model, self.context.split(seed).valid, options)}
+        return {**fitted, "figures": self._figures(model, options, seed, "valid")[0]}
 
     def fit(
         self, method: str, parameters: Options, seed: int, options: Sequence[Options], trials: Sequence[str]
@@ -83,7 +82,6 @@ class StepRunner:
             split.test,
             n=self.request.n,
             item_counts=split.train.item_counts(),
-            batch=BATCH,
             progress=self._progress("evaluating"),
         )
         popularity = self._popularity(model, options[0], seed)
@@ -99,10 +97,10 @@ class StepRunner:
 
     def curve(self, method: str, seed: int, options: Sequence[Options]) -> dict[str, Any]:
         """Accuracy along a series of query options."""
-        model, queries, progress = self.context.model(method, seed), self.context.split(seed).test, self._progress()
+        model, progress = self.context.model(method, seed), self._progress()
         points = []
         for number, one in enumerate(options, start=1):
-            points.append({"options": dict(one), **self._means(model, queries, one)})
+            points.append({"options": dict(one), **self._figures(model, one, seed)[0]})
             progress(number, len(options))
         return {"points": points}
 
@@ -119,7 +117,7 @@ class StepRunner:
             progress=self._progress("timing"),
         )
         rows = [
-            {"method": name, "options": dict(options), **timing.to_dict()}
+            {"method": name, "options": dict(options), **timing}
             for (name, options), timing in zip(methods, timings, strict=True)
         ]
         return {"queries": len(chosen), "rounds": rounds, "rows": rows}
@@ -134,7 +132,6 @@ class StepRunner:
             n=self.request.n,
             item_counts=split.train.item_counts(),
             options=options,
-            batch=BATCH,
             progress=self._progress("evaluating"),
         ).to_dict()
 
@@ -154,7 +151,7 @@ class StepRunner:
             warnings.simplefilter("ignore", IndexHealthWarning)
             model.fit(
                 self.context.split(seed).train,
-                callbacks=[self.context.training_callback()],
+                callbacks=[TrainingProgress(self.context.progress)],
                 encoder_of=base if config.schedule == "warm" else None,
             )
         health, beam = model.health(), self.context.store.result(BEAM_STEP)["beam"]
@@ -194,46 +191,37 @@ class StepRunner:
 
     def _beam_points(self, model: DeepRetrieval, beams: Sequence[int], seed: int) -> list[dict[str, Any]]:
         """Figures with each beam, with F by user, and with ten times n candidates (`at_budget`)."""
-        queries = self.context.split(seed).test
-        equal = self._means(model, queries, {"candidates": 10 * self.request.n})
-        return [{"beam": beam, **self._figures(model, queries, {"beam": beam}), "at_budget": equal} for beam in beams]
+        equal, _ = self._figures(model, {"candidates": 10 * self.request.n}, seed)
+        points = []
+        for beam in beams:
+            figures, f = self._figures(model, {"beam": beam}, seed)
+            points.append({"beam": beam, **figures, "f_measure_by_user": f.tolist(), "at_budget": equal})
+        return points
 
-    def _means(self, model: Recommender, queries: Queries, options: Options) -> dict[str, Any]:
-        figures = self._figures(model, queries, options)
-        figures.pop("f_measure_by_user")
-        return figures
-
-    def _figures(self, model: Recommender, queries: Queries, options: Options) -> dict[str, Any]:
-        """Precision, recall, F and candidates, seen items removed."""
-        ranking = rank_in_batches(
-            model, queries.history, self.request.n, filter_seen=True, batch=BATCH, options=options
-        )
-        hits = metrics.hit_matrix(ranking.items, queries.truth)
-        precision, recall = metrics.precision(hits), metrics.recall(hits, queries.truth)
-        f = metrics.f_measure(precision, recall)
-        return {
-            "precision": float(precision.mean()),
-            "recall": float(recall.mean()),
-            "f_measure": float(f.mean()),
-            "f_measure_by_user": f.tolist(),
-            "candidates": float(ranking.candidates.mean()),
-        }
+    def _figures(
+        self, model: Recommender, options: Options, seed: int, on: str = "test"
+    ) -> tuple[dict[str, float], NDArray[np.float64]]:
+        """Precision, recall, F and candidates, seen items removed; and F by user."""
+        split, method = self.context.split(seed), Method(model.name, model, options)
+        queries, counts = held_out_queries(split, on), split.train.item_counts()
+        found = evaluate_method(method, queries, n=self.request.n, item_counts=counts, filter_seen=True)
+        keys = ("precision", "recall", "f_measure", "candidates")
+        return {key: found.figures[key] for key in keys}, found.per_user["f_measure"]
 
     def _popularity(self, model: Recommender, options: Options, seed: int) -> dict[str, Any]:
         """Popularity of the recommended items, seen items removed."""
         split = self.context.split(seed)
         counts = split.train.item_counts()
-        deciles = popularity_deciles(counts)
-        items = rank_in_batches(
-            model, split.test.history, self.request.n, filter_seen=True, batch=BATCH, options=options
-        ).items
-        tails = tail_shares(items, deciles)
+        deciles = metrics.popularity_deciles(counts)
+        method = Method(model.name, model, options)
+        items = rank_in_batches(method, split.test.history, self.request.n, filter_seen=True).items
+        tails = metrics.tail_shares(items, deciles)
         return {
-            "deciles": decile_shares(items, deciles),
+            "deciles": metrics.decile_shares(items, deciles),
             "tail": float(tails.mean()),
             "tail_by_user": tails.tolist(),
             "coverage": metrics.coverage(metrics.recommendation_counts(items, len(counts))),
-            "novelty": novelty(items, counts),
+            "novelty": metrics.novelty(items, counts),
         }
 
 

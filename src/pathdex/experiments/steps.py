@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import pathdex
 from pathdex.errors import RunError
-from pathdex.experiments.peak_memory import peak_memory, reset_peak
+from pathdex.experiments.provenance import peak_memory, reset_peak, source_digest
 from pathdex.experiments.report_request import check_same
-from pathdex.experiments.source_digest import source_digest
 from pathdex.storage.json_file import write_json
 
 
@@ -37,6 +36,10 @@ class Step:
     """Whether changed inputs run the step again; otherwise they are an error."""
 
 
+StepFunction: TypeAlias = Callable[..., dict[str, Any]]
+"""Takes the inputs of a step and returns what JSON can hold."""
+
+
 class ReportProgress:
     """Follows the steps of a report. Override the methods you need."""
 
@@ -51,12 +54,6 @@ class ReportProgress:
 
     def on_step_end(self, step: Step, seconds: float) -> None:
         """Called after a step."""
-
-
-class StepFunction(Protocol):
-    """Takes the inputs of a step and returns what JSON can hold."""
-
-    def __call__(self, **inputs: Any) -> dict[str, Any]: ...
 
 
 class StepStore:

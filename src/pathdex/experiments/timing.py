@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.evaluation.protocol import seen_filter
@@ -18,19 +18,7 @@ from pathdex.recommenders.base import Recommender
 WARM_CALLS = 3
 """Warm-up queries of each method."""
 BATCH = 256
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Seconds per query in each round."""
-
-    single: tuple[float, ...]
-    """Queries answered one by one."""
-    batch: tuple[float, ...]
-    """Queries answered in one batch."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**_figures("seconds_per_query", self.single), **_figures("seconds_per_query_in_batches", self.batch)}
+TIMES = ("seconds_per_query", "seconds_per_query_in_batches")
 
 
 def time_methods(
@@ -40,7 +28,7 @@ def time_methods(
     *,
     rounds: int,
     progress: Progress | None = None,
-) -> list[Timing]:
+) -> list[dict[str, float]]:
     """Time every method with its query options on all histories, seen items removed, `rounds` times on one thread.
 
     A round answers the histories one by one, then 256 of them in one batch. Every other round reverses the order of the
@@ -48,7 +36,7 @@ def time_methods(
     """
     single = [histories.take(np.array([row])) for row in range(len(histories))]
     batch = histories.take(np.arange(BATCH) % len(histories))
-    spent: list[list[tuple[float, float]]] = [[] for _ in methods]
+    spent = np.empty((len(methods), rounds, 2))
     for model, _ in methods:
         model.set_threads(1)
     with one_thread():
@@ -66,10 +54,10 @@ def time_methods(
                 between = time.perf_counter()
                 _answer(model, batch, n, options)
                 ended = time.perf_counter()
-                spent[place].append(((between - started) / len(single), (ended - between) / len(batch)))
+                spent[place, number] = (between - started) / len(single), (ended - between) / len(batch)
                 if progress is not None:
                     progress(number * len(methods) + done + 1, rounds * len(methods))
-    return [Timing(tuple(row[0] for row in rows), tuple(row[1] for row in rows)) for rows in spent]
+    return [timing_figures(rows) for rows in spent]
 
 
 @contextmanager
@@ -78,31 +66,29 @@ def one_thread() -> Iterator[None]:
     import numba
     import torch
 
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        threadpool_limits = nullcontext
     before = torch.get_num_threads(), numba.get_num_threads()
     torch.set_num_threads(1)
     numba.set_num_threads(1)
     try:
-        with _one_blas_thread():
+        with threadpool_limits(1):
             yield
     finally:
         torch.set_num_threads(before[0])
         numba.set_num_threads(before[1])
 
 
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        yield
-        return
-    with threadpool_limits(1):
-        yield
-
-
 def _answer(model: Recommender, histories: Ragged, n: int, options: Mapping[str, Any]) -> None:
     model.rank(histories, n, seen_filter(histories, True), **options)
 
 
-def _figures(name: str, seconds: Sequence[float]) -> dict[str, float]:
-    return {name: float(np.median(seconds)), f"{name}_low": min(seconds), f"{name}_high": max(seconds)}
+def timing_figures(seconds: NDArray[np.float64]) -> dict[str, float]:
+    """The median, the lowest and the highest of the rounds (round, 2): one by one, and in batches."""
+    found: dict[str, float] = {}
+    for name, rounds in zip(TIMES, seconds.T, strict=True):
+        values = (np.median(rounds), rounds.min(), rounds.max())
+        found |= {f"{name}{end}": float(value) for end, value in zip(("", "_low", "_high"), values, strict=True)}
+    return found

@@ -1,8 +1,8 @@
-"""Part 1 of a report."""
+"""Parts 1, 2 and 4 of a report: accuracy, time and popularity."""
 
 from __future__ import annotations
 
-from pathdex.experiments.report.comparison import comparison_parts
+from pathdex.experiments.report.comparison import comparison_parts, popularity_parts, time_parts
 from pathdex.experiments.report.document import Points, Text
 from pathdex.experiments.reproduce import Report
 from pathdex.tables import TextTable
@@ -43,3 +43,30 @@ def test_without_tuning_and_with_a_missing_method(report: Report) -> None:
     parts = comparison_parts({**report.results, "missing": {"tdm": "needs torch"}})
     assert Text("Nothing was tuned: every method uses its defaults or the given hyper-parameters.") in parts
     assert parts[-1] == Points(["`tdm` was left out: needs torch"])
+
+
+def test_times_of_every_set_of_options_and_points_of_the_curves(report: Report) -> None:
+    times, points = (part for part in time_parts(report.results) if isinstance(part, TextTable))
+    assert [row[:2] for row in times.rows] == [
+        ["item-cf", ""],
+        ["deep-retrieval", "candidates 30"],
+        ["deep-retrieval", "candidates 15"],
+        ["deep-retrieval", "candidates 60"],
+        ["brute-force", ""],
+    ]
+    assert times.bold == [1]
+    assert [row[0] for row in points.rows].count("deep-retrieval") == 3
+
+
+def test_shares_by_decile_and_tests_of_the_long_tail(report: Report) -> None:
+    deciles, tests = (part for part in popularity_parts(report.results) if isinstance(part, TextTable))
+    assert [row[0] for row in deciles.rows] == ["item-cf", "deep-retrieval", "brute-force", "truth"]
+    assert [row[0] for row in tests.rows] == ["item-cf", "brute-force"]
+    assert {row[-1] for row in tests.rows} <= {"more", "less", "no difference"}
+
+
+def test_without_other_methods_nothing_is_tested(report: Report) -> None:
+    popularity = {**report.results["popularity"], "tail_tests": []}
+    parts = popularity_parts({**report.results, "popularity": popularity})
+    assert Text("There is no other method to test against.") in parts
+    assert sum(isinstance(part, TextTable) for part in parts) == 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pathdex.experiments.report.pages import make_document, write_report
+import pytest
+
+from pathdex.experiments.report.pages import _source_versions, make_document, write_report
 from pathdex.experiments.reproduce import Report
 
 
@@ -25,3 +27,15 @@ def test_the_same_results_give_the_same_files(report: Report, tmp_path: Path) ->
     page, markdown = write_report(report.results, tmp_path)
     assert page.read_text() == report.html.read_text()
     assert markdown.read_text() == report.markdown.read_text()
+
+
+@pytest.mark.parametrize(
+    ("codes", "text"),
+    [
+        (["a1", "a1"], "all steps with source a1"),
+        (["a1", "b2", "a1"], "steps ran with 2 versions of the source: 2 with a1, 1 with b2"),
+        ([None, "a1"], "steps ran with 2 versions of the source: 1 with an unrecorded version, 1 with a1"),
+    ],
+)
+def test_different_versions_of_the_source_are_listed(codes: list[str | None], text: str) -> None:
+    assert _source_versions(codes) == text

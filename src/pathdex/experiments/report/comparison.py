@@ -1,4 +1,4 @@
-"""Part 1: accuracy, significance and tuning."""
+"""Parts 1, 2 and 4: how the methods compare in accuracy, time and popularity of the recommended items."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathdex.evaluation.report import SEEN_ITEMS, options_text, percent
 from pathdex.evaluation.significance import RESAMPLES
 from pathdex.experiments.report import figures
 from pathdex.experiments.report.document import Figure, Part, Points, Text
-from pathdex.experiments.report.findings import comparison_findings, verdict
-from pathdex.experiments.report.wording import Results, difference, listed, share
+from pathdex.experiments.report.findings import comparison_findings, tail_findings, time_findings, verdict
+from pathdex.experiments.report.wording import Results, difference, listed, milliseconds, share, times
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.tables import TextTable
 
@@ -100,3 +100,100 @@ def _tuning(results: Results) -> list[Part]:
     title = f"Hyper-parameters selected on validation data of seed {results['seeds'][0]}"
     head = ["method", "hyper-parameters", "F in %", "seconds", "selected"]
     return [TextTable(title, head, rows, text_columns=2, bold=bold)]
+
+
+def time_parts(results: Results) -> list[Part]:
+    timed = results["inference_time"]
+    rows = [
+        [
+            row["method"],
+            options_text(row["options"]),
+            *times(row, "seconds_per_query"),
+            *times(row, "seconds_per_query_in_batches"),
+        ]
+        for row in timed
+    ]
+    n, first = results["n"], results["seeds"][0]
+    head = ["method", "options", "single", "lowest to highest", "in batches", "lowest to highest"]
+    bold = [number for number, row in enumerate(timed) if row["method"] == DeepRetrieval.name and row["main"]]
+    points = [
+        [
+            name,
+            options_text(point["options"]),
+            f"{point['candidates']:,.0f}",
+            percent(point["f_measure"]),
+            milliseconds(point["seconds_per_query"]),
+        ]
+        for name, curve in results["curves"].items()
+        for point in curve
+    ]
+    return [
+        Text(
+            "For each seed, all methods answered the same queries in turns, warmed up, on one thread, with seen items "
+            "removed. The table shows the median over the seeds of the median over the rounds, with the lowest and the "
+            "highest round. A batch is 256 queries. Deep Retrieval and brute force encode histories in compiled code; "
+            "`youtube-dnn`, `ffm-hnsw` and the trees use torch, which adds overhead to single queries."
+        ),
+        Points(time_findings(results)),
+        TextTable("Milliseconds per query", head, rows, text_columns=2, bold=bold),
+        Figure(
+            "curve",
+            figures.curve_figure(results["curves"], n),
+            f"Accuracy against time as the beam or efSearch grows, seed {first}.",
+        ),
+        TextTable(
+            f"Points of the curves, seed {first}",
+            ["method", "options", "candidates", f"F@{n} in %", "ms per query"],
+            points,
+            text_columns=2,
+        ),
+    ]
+
+
+def popularity_parts(results: Results) -> list[Part]:
+    found, n = results["popularity"], results["n"]
+    drawing = figures.popularity_figure(found["truth"], found["methods"], n)
+    parts: list[Part] = [
+        Text(
+            "The paper claims that Deep Retrieval is friendlier to less popular items. Decile 1 is the tenth of the "
+            "catalogue that occurs most often in training; the long tail is deciles 3 to 10. Coverage is the share of "
+            "the catalogue recommended to at least one user. Novelty is the mean of -log2 of an item's share of the "
+            "interactions, in bits. The truth is held out, so its items look rarer in training than they are, above "
+            "all in the last deciles."
+        ),
+        Points(tail_findings(results)) if found["tail_tests"] else Text("There is no other method to test against."),
+        Figure("popularity", drawing, "Recommendations by popularity decile, with the test users' truth."),
+        _deciles(results),
+    ]
+    if found["tail_tests"]:
+        parts.append(_tail_tests(results))
+    return parts
+
+
+def _deciles(results: Results) -> TextTable:
+    found = results["popularity"]
+    head = ["method", *(str(decile) for decile in range(1, 11)), "long tail", "coverage", "novelty"]
+    rows = [
+        [
+            row["method"],
+            *(percent(one, 1) for one in row["deciles"]),
+            share(row, "tail", 1),
+            share(row, "coverage", 1),
+            f"{row['novelty']:.2f}",
+        ]
+        for row in found["methods"]
+    ]
+    truth = found["truth"]
+    deciles = [percent(one, 1) for one in truth["deciles"]]
+    rows.append(["truth", *deciles, percent(truth["tail"], 1), "", f"{truth['novelty']:.2f}"])
+    return TextTable(f"Share of the top {results['n']} by popularity decile, in %, seen items removed", head, rows)
+
+
+def _tail_tests(results: Results) -> TextTable:
+    more_or_less = {"better": "more", "worse": "less"}
+    rows = [
+        [row["against"], *difference(row), f"{row['p_holm']:.4f}", more_or_less.get(verdict(row), "no difference")]
+        for row in results["popularity"]["tail_tests"]
+    ]
+    title = "Long-tail share of `deep-retrieval` minus that of another method, in %, by user"
+    return TextTable(title, ["other method", "difference", "95% interval", "p (Holm)", "verdict"], rows)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from typing import Any
+
+import numpy as np
 
 from pathdex.evaluation.decomposition import POPULARITY_BUCKETS, bucket_name
 from pathdex.evaluation.plots import m_step_records
@@ -14,59 +15,40 @@ from pathdex.recommenders.registry import ESTIMATORS
 
 Row = Mapping[str, Any]
 
-_COLOURS = (
-    "#000000",
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#e69f00",
-    "#56b4e9",
-    "#7f7f7f",
-    "#8c510a",
-    "#5e3c99",
-)
-_MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+_COLOURS = ["black", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "grey", "#8c510a", "#5e3c99"]
+_MARKS = "os^DvPX<>*"
 _DASHES = ("-", "--", "-.", ":")
-_WIDTH = 9.5
+_LEGEND: dict[str, Any] = {"fontsize": 8.5, "frameon": False}
 
 
 def comparison_figure(rows: Sequence[Row], n: int) -> str:
     """F of every method, with its standard deviation over the seeds."""
-    figure = _figure(0.34 * len(rows) + 1.0)
-    axes = figure.subplots()
+    figure, axes = _subplots(0.34 * len(rows) + 1.0)
     places = range(len(rows), 0, -1)
     means = [100 * row["f_measure"] for row in rows]
     errors = [100 * (row["f_measure_deviation"] or 0.0) for row in rows]
-    own = ["#0072b2" if row["method"] == "deep-retrieval" else "#b0b0b0" for row in rows]
-    bars = axes.barh(places, means, xerr=errors, color=own, edgecolor="black", linewidth=0.6, capsize=3)
-    for bar, row in zip(bars, rows, strict=True):
-        if row["method"] == "brute-force":
-            bar.set_hatch("//")
-    room = max(means) * 0.012
-    for place, value, error in zip(places, means, errors, strict=True):
-        axes.text(value + error + room, place, f"{value:.2f}", va="center", fontsize=8.5)
-    axes.set_yticks(list(places), [row["method"] for row in rows])
-    axes.set(
-        xlabel=f"F@{n} in %, seen items removed", xlim=(0, max(m + e for m, e in zip(means, errors, strict=True)) * 1.1)
-    )
+    colours = ["#0072b2" if row["method"] == "deep-retrieval" else "#b0b0b0" for row in rows]
+    hatches = ["//" if row["method"] == "brute-force" else "" for row in rows]
+    style = {"edgecolor": "black", "linewidth": 0.6, "capsize": 3}
+    bars = axes.barh(places, means, xerr=errors, color=colours, hatch=hatches, **style)
+    axes.bar_label(bars, fmt="%.2f", padding=4, fontsize=8.5)
+    axes.set_yticks(places, [row["method"] for row in rows])
+    axes.set_xlabel(f"F@{n} in %, seen items removed")
+    axes.margins(x=0.1)
     return _svg(figure)
 
 
 def curve_figure(curves: Mapping[str, Sequence[Row]], n: int) -> str:
     """F against the time of a query: a line for methods with a curve, a marker for the others."""
-    figure = _figure(4.4)
-    axes = figure.subplots()
+    figure, axes = _subplots(4.4)
     for name, points in curves.items():
-        style = _style(name)
-        if len(points) == 1:
-            style["linestyle"] = "none"
-        times, values = [1e3 * point["seconds_per_query"] for point in points], _percent(points, "f_measure")
-        axes.plot(times, values, label=name, **style)
-    axes.set_xscale("log")
-    axes.set(xlabel="milliseconds per query, one by one on one thread", ylabel=f"F@{n} in %, seen items removed")
+        style = _style(name) | ({"linestyle": "none"} if len(points) == 1 else {})
+        times = [1e3 * point["seconds_per_query"] for point in points]
+        axes.plot(times, _percent(points, "f_measure"), label=name, **style)
+    axes.set(xscale="log", xlabel="milliseconds per query, one by one on one thread")
+    axes.set_ylabel(f"F@{n} in %, seen items removed")
     _plain_log(axes.xaxis)
-    figure.legend(loc="outside right upper", fontsize=8.5, frameon=False)
+    figure.legend(loc="outside right upper", **_LEGEND)
     return _svg(figure)
 
 
@@ -78,45 +60,41 @@ def sensitivity_figure(sensitivity: Mapping[str, Sequence[Row]], n: int) -> str:
         "beam_size": ("beam", "B"),
         "penalty": ("penalty", "alpha"),
     }
-    figure = _figure(6.6)
-    grid = figure.subplots(3, len(shown), sharex="col", sharey="row")
+    figure, grid = _subplots(6.6, 3, len(shown), sharex="col", sharey="row")
     for place, (parameter, (key, letter)) in enumerate(shown.items()):
         rows = sensitivity[parameter]
         values = [row[key] for row in rows]
         for axes, figure_name in zip(grid[:, place], ("recall", "precision", "f_measure"), strict=True):
             axes.plot(values, _percent(rows, figure_name), "o-", color="#0072b2", markersize=4, label="beam B")
             if parameter != "beam_size":
-                equal = [100 * row["at_budget"][figure_name] for row in rows]
+                equal = _percent([row["at_budget"] for row in rows], figure_name)
                 axes.plot(values, equal, "s--", color="#7f7f7f", markersize=3.5, label=f"{10 * n:,} candidates")
-            for row in rows:
-                if row["base"]:
-                    axes.axvline(row[key], color="black", linewidth=0.7, linestyle=":")
-            if parameter != "paths_per_item":
-                axes.set_xscale("log")
-            else:
-                axes.set_xticks(values)
+            base = next(row[key] for row in rows if row["base"])
+            axes.axvline(base, color="black", linewidth=0.7, linestyle=":")
+            axes.set_xscale("linear" if parameter == "paths_per_item" else "log")
             axes.grid(alpha=0.25)
             axes.tick_params(labelsize=8)
-        if parameter in ("num_nodes", "beam_size"):
-            _ticks(grid[-1, place], values)
+        if parameter != "penalty":
+            # The values themselves, skipping some to avoid overlap.
+            ticks = values[:: 1 + len(values) // 6]
+            axes.set_xticks(ticks, [f"{value:,}" for value in ticks])
+            axes.minorticks_off()
         grid[-1, place].set_xlabel(letter)
     for axes, words in zip(grid[:, 0], ("recall", "precision", "F"), strict=True):
         axes.set_ylabel(f"{words}@{n} in %")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=8.5, frameon=False)
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2, **_LEGEND)
     return _svg(figure)
 
 
 def path_size_figure(rows: Sequence[Row]) -> str:
     """Items on the fullest path and on the path of an average item, against alpha."""
-    figure = _figure(3.2, width=6.0)
-    axes = figure.subplots()
+    figure, axes = _subplots(3.2, width=6.0)
     alphas = [row["penalty"] for row in rows]
     axes.plot(alphas, [row["top_size"] for row in rows], "o-", color="#0072b2", label="fullest path")
     axes.plot(alphas, [row["item_mean_size"] for row in rows], "s--", color="#7f7f7f", label="path of an average item")
     axes.set(xscale="log", yscale="log", xlabel="alpha", ylabel="items on a path")
     _plain_log(axes.yaxis)
-    axes.legend(fontsize=8.5, frameon=False)
+    axes.legend(**_LEGEND)
     return _svg(figure)
 
 
@@ -124,54 +102,41 @@ def popularity_figure(truth: Row, methods: Sequence[Row], n: int) -> str:
     """The share of each popularity decile in the recommendations of each method, and in the truth."""
     from matplotlib import colormaps
 
-    rows = [*((row["method"], row["deciles"]) for row in methods), ("truth", truth["deciles"])]
-    figure = _figure(0.34 * len(rows) + 1.5)
-    axes = figure.subplots()
-    places = range(len(rows), 0, -1)
-    left = [0.0] * len(rows)
-    for decile in range(10):
-        widths = [100 * shares[decile] for _, shares in rows]
-        shade = colormaps["cividis"](decile / 9)
-        name = {0: "1 (most popular)", 9: "10 (least)"}.get(decile, f"{decile + 1}")
-        axes.barh(places, widths, left=left, color=shade, edgecolor="white", linewidth=0.5, label=name)
-        left = [start + width for start, width in zip(left, widths, strict=True)]
-    axes.set_yticks(list(places), [name for name, _ in rows])
+    names = [*(row["method"] for row in methods), "truth"]
+    shares = 100 * np.array([row["deciles"] for row in (*methods, truth)])  # (method, decile)
+    ends = shares.cumsum(axis=1)
+    figure, axes = _subplots(0.34 * len(names) + 1.5)
+    places = range(len(names), 0, -1)
+    for decile, shade in enumerate(colormaps["cividis"](np.linspace(0, 1, 10))):
+        style = {"color": shade, "edgecolor": "white", "linewidth": 0.5}
+        label = {0: "1 (most popular)", 9: "10 (least)"}.get(decile, f"{decile + 1}")
+        axes.barh(places, shares[:, decile], left=(ends - shares)[:, decile], label=label, **style)
+    axes.set_yticks(places, names)
     axes.set(xlabel=f"share of the top {n} in %, by popularity decile of the catalogue", xlim=(0, 100))
-    figure.legend(loc="outside right upper", fontsize=8.5, frameon=False, title="decile")
+    figure.legend(loc="outside right upper", **_LEGEND, title="decile")
     return _svg(figure)
 
 
 def loss_figure(losses: Sequence[Row], n: int) -> str:
     """F of brute force, of the candidates and of the final answer, and the share kept by popularity."""
-    figure = _figure(3.6)
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = _subplots(3.6, 1, 2)
     removed = [[loss for loss in one["losses"] if loss["filter_seen"]] for one in losses]
     counts = [loss["candidate_budget"] for loss in removed[0]]
     lines = {"f_brute_force": "brute force", "f_structure": "candidates", "f_final": "final answer"}
-    for (key, label), mark, dash in zip(lines.items(), _MARKS, _DASHES, strict=False):
-        means = [100 * sum(one[place][key] for one in removed) / len(removed) for place in range(len(counts))]
-        left.plot(counts, means, marker=mark, linestyle=dash, label=label, color=_COLOURS[_MARKS.index(mark)])
+    for number, (key, label) in enumerate(lines.items()):
+        means = [100 * (mean([loss[key] for loss in seeds]) or 0.0) for seeds in zip(*removed, strict=True)]
+        left.plot(counts, means, label=label, **_style(number))
     left.set(xlabel="candidates per query", ylabel=f"F@{n} in %", title="F by stage")
     left.set_xticks(counts)
-    left.legend(fontsize=8.5, frameon=False)
+    left.legend(**_LEGEND)
     names = [bucket_name(low, high) for low, high in POPULARITY_BUCKETS]
-    for place, (count, mark, dash) in enumerate(zip(counts, _MARKS, cycle(_DASHES), strict=False)):
+    for place, count in enumerate(counts):
         kept = [mean([one[place]["kept_by_popularity"][name] for one in removed]) for name in names]
         known = [(name, 100 * value) for name, value in zip(names, kept, strict=True) if value is not None]
-        right.plot(
-            *zip(*known, strict=True),
-            marker=mark,
-            linestyle=dash,
-            color=_COLOURS[place],
-            label=f"{count:,} candidates",
-        )
-    right.set(
-        xlabel="occurrences in training",
-        ylabel=f"% of brute force's top {n}",
-        title="Kept, by popularity",
-        ylim=(0, 103),
-    )
-    right.legend(fontsize=8.5, frameon=False)
+        right.plot(*zip(*known, strict=True), label=f"{count:,} candidates", **_style(place))
+    right.set(xlabel="occurrences in training", ylabel=f"% of brute force's top {n}", ylim=(0, 103))
+    right.set_title("Kept, by popularity")
+    right.legend(**_LEGEND)
     return _svg(figure)
 
 
@@ -187,13 +152,13 @@ _HEALTH = {
 
 def health_figure(trainings: Sequence[Row]) -> str:
     """The health of the index after each M-step, one line per seed."""
-    figure = _figure(4.8)
-    for axes, (key, words) in zip(figure.subplots(2, 3).ravel(), _HEALTH.items(), strict=True):
+    figure, grid = _subplots(4.8, 2, 3)
+    for axes, (key, words) in zip(grid.ravel(), _HEALTH.items(), strict=True):
         for number, training in enumerate(trainings):
             steps = m_step_records(training["records"])
             known = [(place + 1, step[key]) for place, step in enumerate(steps) if step.get(key) is not None]
             if known:
-                axes.plot(*zip(*known, strict=True), label=f"seed {training['seed']}", **_seed_style(number))
+                axes.plot(*zip(*known, strict=True), label=f"seed {training['seed']}", **_style(number))
             axes.set_xticks(range(1, len(steps) + 1))
         axes.set_title(words, fontsize=9)
         axes.set_xlabel("M-step", fontsize=8.5)
@@ -202,30 +167,25 @@ def health_figure(trainings: Sequence[Row]) -> str:
         axes.set_ylim(min(0, low), high * 1.05 if high > 0 else 1)
         if key in ("used_paths", "top_size", "dead_nodes"):
             axes.yaxis.get_major_locator().set_params(integer=True)
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=6, fontsize=8.5, frameon=False)
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6, **_LEGEND)
     return _svg(figure)
 
 
 def training_figure(trainings: Sequence[Row], own: str) -> str:
     """Losses of Deep Retrieval by epoch, and those of the other methods relative to their first."""
-    figure = _figure(3.6)
-    encoder, structure, others = figure.subplots(1, 3)
-    seeds: list[Any] = []
+    figure, (encoder, structure, others) = _subplots(3.6, 1, 3)
+    seeds = list(dict.fromkeys(training["seed"] for training in trainings))
     for training in trainings:
-        if training["method"] == own:
-            style = _seed_style(len(seeds))
-            seeds.append(training["seed"])
+        name, seed, records = training["method"], training["seed"], training["records"]
+        if name == own:
             for axes, key in ((encoder, "softmax"), (structure, "structure")):
-                losses = [record[key] for record in training["records"] if key in record]
-                axes.plot(range(1, len(losses) + 1), losses, label=f"seed {training['seed']}", **style)
-    first = trainings[0]["seed"] if trainings else None
-    for training in trainings:
-        losses = [record.get("loss", record.get("softmax")) for record in training["records"]]
-        known = [loss for loss in losses if loss is not None]
-        if training["method"] != own and training["seed"] == first and known:
-            shares = [loss / known[0] for loss in known]
-            others.plot(range(1, len(shares) + 1), shares, label=training["method"], **_style(training["method"]))
+                losses = [record[key] for record in records if key in record]
+                axes.plot(range(1, len(losses) + 1), losses, label=f"seed {seed}", **_style(seeds.index(seed)))
+        elif seed == seeds[0]:
+            losses = [record.get("loss", record.get("softmax")) for record in records]
+            if known := [loss for loss in losses if loss is not None]:
+                shares = [loss / known[0] for loss in known]
+                others.plot(range(1, len(shares) + 1), shares, label=name, **_style(name))
     encoder.set(title="Softmax loss", xlabel="epoch")
     structure.set(title="Structure loss", xlabel="round or epoch")
     others.set(title="Other methods, relative to the first", xlabel="epoch")
@@ -237,43 +197,31 @@ def training_figure(trainings: Sequence[Row], own: str) -> str:
     return _svg(figure)
 
 
-def _style(name: str) -> dict[str, Any]:
-    place = list(ESTIMATORS).index(name)
-    dash = _DASHES[place % len(_DASHES)]
-    return {"color": _COLOURS[place], "marker": _MARKS[place], "linestyle": dash, "markersize": 6, "linewidth": 1.4}
-
-
-def _seed_style(place: int) -> dict[str, Any]:
-    number = place % len(_MARKS)
-    return {"color": _COLOURS[number], "marker": _MARKS[number], "linestyle": _DASHES[number % 4], "markersize": 4}
+def _style(line: int | str) -> dict[str, Any]:
+    """Colour, marker and dash of a line by its number or its method."""
+    place = list(ESTIMATORS).index(line) if isinstance(line, str) else line % len(_MARKS)
+    return {"color": _COLOURS[place], "marker": _MARKS[place], "linestyle": _DASHES[place % 4], "markersize": 5}
 
 
 def _percent(rows: Sequence[Row], key: str) -> list[float]:
     return [100 * row[key] for row in rows]
 
 
-def _ticks(axes: Any, values: Sequence[float]) -> None:
-    """Label a logarithmic axis with the values themselves, skipping some to avoid overlap."""
-    from matplotlib.ticker import NullLocator
-
-    shown = [value for place, value in enumerate(values) if place % (1 + len(values) // 5) == 0]
-    axes.set_xticks(shown, [f"{value:,}" for value in shown])
-    axes.xaxis.set_minor_locator(NullLocator())
-
-
 def _plain_log(axis: Any) -> None:
     """Label a logarithmic axis with 0.1, 1, 10 instead of powers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator
+    from matplotlib.ticker import LogLocator
 
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("")
 
 
-def _figure(height: float, width: float = _WIDTH) -> Any:
+def _subplots(height: float, rows: int = 1, columns: int = 1, *, width: float = 9.5, **sharing: Any) -> Any:
+    """A figure and its axes."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, **sharing)
 
 
 def _svg(figure: Any) -> str:

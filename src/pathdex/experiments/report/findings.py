@@ -44,14 +44,12 @@ def verdict(row: Row) -> str:
 def tail_findings(results: Results) -> list[str]:
     """Whether Deep Retrieval recommends more of the long tail than each other method."""
     tests = results["popularity"]["tail_tests"]
-    groups = {
-        "more long-tail items than": [row["against"] for row in tests if verdict(row) == "better"],
-        "fewer than": [row["against"] for row in tests if verdict(row) == "worse"],
-        "not significantly more or fewer than": [
-            row["against"] for row in tests if verdict(row) == "no significant difference"
-        ],
-    }
-    parts = [f"{words} {', '.join(f'`{name}`' for name in names)}" for words, names in groups.items() if names]
+    groups = {"better": "more long-tail items than", "worse": "fewer than"}
+    groups["no significant difference"] = "not significantly more or fewer than"
+    parts = []
+    for outcome, words in groups.items():
+        if names := [f"`{row['against']}`" for row in tests if verdict(row) == outcome]:
+            parts.append(f"{words} {', '.join(names)}")
     return [f"`{DeepRetrieval.name}` recommends {'; '.join(parts)}."] if parts else []
 
 

@@ -1,22 +1,25 @@
-"""Flags of the hyper-parameters."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 from pathlib import Path
 
 import pytest
 
-from pathdex.cli.parameters import flags
-from pathdex.config import Config
+from pathdex.cli.options import READING, RUN, SPLIT, parameter_options, takes_split
+from pathdex.config import Config, RunOptions
+from pathdex.data.readers import read
+from pathdex.experiments.splitting import SPLIT_OPTIONS
 from tests.cli.conftest import TINY, Pathdex
 
 FIELDS = {spec.name: spec for spec in dataclasses.fields(Config)}
 
 
 def test_there_is_one_flag_per_field_with_its_help_and_default() -> None:
-    made = {flag.name: flag for flag in flags()}
+    made = {flag.name: flag for flag in parameter_options()}
     assert list(made) == list(FIELDS)
     for name, flag in made.items():
         option = flag.annotation.__metadata__[0]
@@ -60,3 +63,34 @@ def test_all_invalid_flags_are_listed(pathdex: Pathdex, planted: Path, config_fi
     text = pathdex(*command, "--beam-size", 0, "--depth", 99, fails=1).stderr
     assert "2 problems in the configuration" in text
     assert not (tmp_path / "run").exists()
+
+
+def test_every_option_of_read_is_a_flag() -> None:
+    parameters = inspect.signature(read).parameters
+    assert {option.name for option in READING} == {name for name in parameters if name != "source"}
+
+
+def test_every_option_of_every_split_is_a_flag() -> None:
+    names = {name for names in SPLIT_OPTIONS.values() for name in names}
+    assert {option.name for option in SPLIT} == {"split", *names}
+
+
+def test_every_run_option_is_a_flag() -> None:
+    assert {option.name for option in RUN} == {spec.name for spec in dataclasses.fields(RunOptions)}
+
+
+def test_flags_are_none_if_not_given() -> None:
+    assert {option.default for option in (*READING, *SPLIT, *RUN)} == {None}
+
+
+def test_the_kind_of_a_split_is_stored_under_its_own_name() -> None:
+    found: list[dict[str, object]] = []
+
+    @takes_split
+    def command(split: dict[str, object]) -> None:
+        found.append(split)
+
+    nothing = dict.fromkeys(option.name for option in SPLIT)
+    command(**{**nothing, "split": "leave-last", "k": 2})
+    command(**nothing)
+    assert found == [{"kind": "leave-last", "k": 2}, {}]

@@ -1,0 +1,171 @@
+"""`pathdex data`: describe, validate, fetch and generate interactions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Exit, Option
+
+from pathdex.cli.command import FAILED
+from pathdex.cli.console import out
+from pathdex.cli.options import DataPath, JsonFile, takes_reading
+from pathdex.cli.progress import show_progress
+from pathdex.tables import TextTable, pairs
+
+STYLES = {"error": "red", "warning": "yellow", "info": ""}
+
+
+@takes_reading
+def describe(source: DataPath, reading: dict[str, Any], json_file: JsonFile = None) -> None:
+    """Describe a data set: sizes, distributions, time span.
+
+    Examples:
+
+        pathdex data describe ratings.csv --min-rating 4 --min-interactions 10
+
+        pathdex data describe events.parquet --user visitor --item sku --time at
+    """
+    from pathdex.data import describe as figures_of
+    from pathdex.data import read
+    from pathdex.storage.json_file import write_json
+
+    figures = figures_of(read(source, **reading))
+    console = out()
+    console.print(pairs(str(source), _facts(figures)))
+    quantiles = list(figures["sequence_length"])
+    spread = [
+        [name, *(f"{figures[key][quantile]:,.1f}" for quantile in quantiles)]
+        for name, key in (("interactions per user", "sequence_length"), ("interactions per item", "item_count"))
+    ]
+    console.print(TextTable("\nDistributions", ["", *quantiles], spread))
+    if json_file is not None:
+        write_json(json_file, figures)
+
+
+@takes_reading
+def validate(
+    source: DataPath,
+    reading: dict[str, Any],
+    valid_users: Annotated[int, Option(help="Check that this many validation users can be held out.")] = 0,
+    test_users: Annotated[int, Option(help="Check that this many test users can be held out.")] = 0,
+) -> None:
+    """Validate a data set and list all problems. Exits with code 1 if training would reject it.
+
+    Examples:
+
+        pathdex data validate ratings.csv --min-rating 4 --min-interactions 10
+
+        pathdex data validate events.parquet --user visitor --valid-users 500 --test-users 500
+    """
+    from pathdex.data import validate as findings_of
+
+    findings = findings_of(source, **reading, valid_users=valid_users, test_users=test_users)
+    console = out()
+    for finding in findings:
+        console.print(str(finding), style=STYLES[finding.level])
+    counts = Counter(finding.level for finding in findings)
+    console.print(f"{counts['error']} errors, {counts['warning']} warnings")
+    if counts["error"]:
+        raise Exit(FAILED)
+
+
+def fetch(
+    name: Annotated[str, Argument(help="movielens-1m, movielens-20m, movielens-25m or amazon-books.")],
+    folder: Annotated[Path, Option(help="Folder to store it in.")] = Path("data"),
+    file: Annotated[Path | None, Option(help="Use a copy on disk instead of downloading; it is verified too.")] = None,
+) -> None:
+    """Download a public data set, verify its checksum, and print the command to train on it.
+
+    Re-run the command to resume an interrupted download.
+
+    Examples:
+
+        pathdex data fetch movielens-1m
+
+        pathdex data fetch movielens-20m --folder /data --file ~/Downloads/ml-20m.zip
+    """
+    from pathdex.data import fetch as fetch_file
+    from pathdex.data import find_dataset
+
+    source = find_dataset(name)
+    with show_progress(f"fetching {source.filename}") as progress:
+        target = fetch_file(name, folder, file=file, progress=progress)
+    flags = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in source.reading.items())
+    console = out()
+    console.print(f"{target}  (verified)")
+    console.print(f"Terms: {source.terms}")
+    console.print(
+        f"Train with the papers' protocol: pathdex train {target} --out runs/{name} {flags} "
+        f"--valid-users {source.valid_users} --test-users {source.test_users}"
+    )
+
+
+def generate(
+    target: Annotated[Path, Argument(help="The Parquet file to write.", metavar="OUT")],
+    users: Annotated[int, Option(help="Number of users.")] = 3_000,
+    items: Annotated[int, Option(help="Number of items.")] = 2_000,
+    interactions: Annotated[int, Option(help="Number of interactions.")] = 120_000,
+    depth: Annotated[int, Option(help="Layers of the planted paths.")] = 3,
+    nodes: Annotated[int | None, Option(help="Nodes per layer. [default: about 8 items per path]")] = None,
+    seed: Annotated[int, Option(help="Random seed.")] = 0,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace existing files.")] = False,
+) -> None:
+    """Generate interactions with a known structure: items are on one or two planted paths, and users follow paths.
+
+    Rows are streamed to Parquet, so only the disk limits the size. The planted paths are written to a second file.
+
+    Examples:
+
+        pathdex data generate planted.parquet
+
+        pathdex data generate books.parquet --users 294739 --items 1477922 --interactions 8654619
+    """
+    from pathdex.data import generate as generate_file
+    from pathdex.data import truth_file
+
+    with show_progress("generating rows") as progress:
+        generate_file(
+            target,
+            users=users,
+            items=items,
+            interactions=interactions,
+            depth=depth,
+            nodes=nodes,
+            seed=seed,
+            overwrite=overwrite,
+            progress=progress,
+        )
+    console = out()
+    console.print(f"{target}: {interactions:,} interactions of {users:,} users with {items:,} items")
+    console.print(f"{truth_file(target)}: the planted paths")
+
+
+def _facts(figures: dict[str, Any]) -> dict[str, str]:
+    history, span = figures["history"], figures["time"]
+    facts = {
+        "users": f"{figures['users']:,}",
+        "items": f"{figures['items']:,}",
+        "interactions": f"{figures['interactions']:,}",
+        "density": f"{figures['density']:.4%}",
+        "order": "known" if figures["ordered"] else "unknown (a matrix has no order)",
+        "time": "none (the order of the rows is used)"
+        if span is None
+        else f"{_day(span['first'])} to {_day(span['last'])}",
+        "top 1% of the items": f"{figures['top_1_percent_items_share']:.1%} of the interactions",
+        "items seen once": f"{figures['items_seen_once']:,}",
+        "users with one interaction": f"{figures['users_with_one_interaction']:,}",
+        f"last {history['length']} items": f"whole history of {history['users_that_fit']:.1%} of the users, "
+        f"{history['interactions_covered']:.1%} of the interactions",
+    }
+    notes = {name.replace("_", " "): f"{count:,}" for name, count in figures["notes"].items()}
+    return {**facts, **notes}
+
+
+def _day(seconds: float) -> str:
+    """A date if the number can be seconds since 1970, otherwise the number."""
+    if 1e8 < seconds < 1e10:
+        return datetime.fromtimestamp(seconds, timezone.utc).date().isoformat()
+    return f"{seconds:g}"
