@@ -22,7 +22,7 @@ import pathdex
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Id, Vocabulary
-from pathdex.errors import BundleError, ConfigError, NotFittedError, QueryError, RunError, StorageError
+from pathdex.errors import BundleError, ConfigError, DataError, NotFittedError, QueryError, RunError, StorageError
 from pathdex.recommenders.base import Recommender, ScoredItem
 from pathdex.retrieval.filters import Filters
 from pathdex.storage.bundle import Bundle, write_bundle
@@ -170,6 +170,10 @@ class RecommenderContract(QueryContract):
         with pytest.raises(ConfigError, match="no_such_parameter"):
             type(model).from_params({"no_such_parameter": 1}).fit(grouped_data(TEXT_IDS))
 
+    def test_what_is_not_interactions_is_refused(self) -> None:
+        with pytest.raises(DataError, match="must be interactions, not str; read it first: pathdex.read"):
+            self.make().fit("ratings.csv")  # type: ignore[arg-type]
+
     def test_an_unknown_query_option_is_refused(self, model: Recommender) -> None:
         with pytest.raises(QueryError, match=rf"no_such_option=3: {model.name} takes no such option") as caught:
             model.recommend([TEXT_IDS[0]], no_such_option=3)
@@ -292,9 +296,22 @@ class ResumeContract:
 
         assert losses(resumed) == losses(whole)
 
+    def test_an_existing_checkpoint_is_never_overwritten_by_a_new_training(self, tmp_path: Path) -> None:
+        make: Any = self.make  # type: ignore[attr-defined]
+        make().fit(grouped_data(TEXT_IDS), callbacks=(), checkpoint=tmp_path / "checkpoint")
+        before = (tmp_path / "checkpoint").read_bytes()
+        with pytest.raises(RunError, match="exists; pass resume=True to continue from it, or another path"):
+            make().fit(grouped_data(TEXT_IDS), callbacks=(), checkpoint=tmp_path / "checkpoint")
+        assert (tmp_path / "checkpoint").read_bytes() == before
+
+    def test_resuming_needs_a_checkpoint(self) -> None:
+        make: Any = self.make  # type: ignore[attr-defined]
+        with pytest.raises(ConfigError, match="resume=True: needs a checkpoint; pass checkpoint=FILE"):
+            make().fit(grouped_data(TEXT_IDS), callbacks=(), resume=True)
+
     def test_a_checkpoint_of_another_training_is_refused(self, tmp_path: Path) -> None:
         make: Any = self.make  # type: ignore[attr-defined]
         make().fit(grouped_data(TEXT_IDS), callbacks=(), checkpoint=tmp_path / "checkpoint")
         fewer = grouped_data(TEXT_IDS).take(np.arange(USERS - 1))
-        with pytest.raises(RunError, match="was written with another data; resume with the same"):
+        with pytest.raises(RunError, match="was written with a different data; resume with the same"):
             make().fit(fewer, callbacks=(), checkpoint=tmp_path / "checkpoint", resume=True)

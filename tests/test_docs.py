@@ -289,6 +289,7 @@ def test_example_phase_learns_the_frequencies_and_resumes_exactly(
         return phase.bias.detach()
 
     whole = train([])
+    (tmp_path / "state").unlink()
     shares = data.item_counts() / data.num_interactions
     np.testing.assert_allclose(whole.softmax(dim=0).numpy(), shares, atol=0.005)
     with pytest.raises(KeyboardInterrupt):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pathdex.errors import ConfigError, Problem
-from pathdex.parameters import check_fields, count_problems, parameter
+from pathdex.parameters import check_fields, count_problems, from_keywords, parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,3 +69,13 @@ def test_all_broken_rules_are_reported_and_rules_between_fields_only_after_them(
 
 def test_valid_values_pass() -> None:
     assert Oven(heat=100, timer=None).heat == 100
+
+
+def test_unknown_keywords_are_reported_with_all_other_problems() -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_keywords(Oven, {"tray": 1, "heat": 20})
+    assert [str(problem) for problem in caught.value.problems] == [
+        "tray=1: is not a hyper-parameter; did you mean 'trays'?",
+        "heat=20: must be at least 50.0; degrees",
+    ]
+    assert from_keywords(Oven, {"heat": 100}) == Oven(heat=100)

@@ -17,7 +17,7 @@ from typing import Any
 from typing_extensions import Self
 
 from pathdex.errors import ConfigError, Problem, did_you_mean
-from pathdex.parameters import check_fields, parameter
+from pathdex.parameters import check_fields, from_keywords, parameter
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -78,19 +78,7 @@ class EncoderConfig:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """From values by name; raises one `ConfigError` that lists unknown names and all other problems."""
-        names = [spec.name for spec in dataclasses.fields(cls)]
-        problems = [
-            Problem(f"is not a hyper-parameter{did_you_mean(key, names)}", key, value)
-            for key, value in values.items()
-            if key not in names
-        ]
-        try:
-            config = cls(**{key: value for key, value in values.items() if key in names})
-        except ConfigError as error:
-            raise ConfigError([*problems, *error.problems]) from None
-        if problems:
-            raise ConfigError(problems)
-        return config
+        return from_keywords(cls, values)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 from pathdex.errors import ConfigError, Problem, did_you_mean
+
+T = TypeVar("T")
 
 
 def parameter(
@@ -25,6 +27,23 @@ def parameter(
     """A dataclass field with a default, a help text and the values it may take; `check_fields` checks it."""
     rules = {"help": help, "low": low, "high": high, "above": above, "choices": choices}
     return field(default=default, metadata=rules)
+
+
+def from_keywords(kind: type[T], values: Mapping[str, Any]) -> T:
+    """`kind(**values)`; names that are no field are reported with every other problem in one `ConfigError`."""
+    names = [spec.name for spec in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    problems: list[Problem | str] = [
+        Problem(f"is not a hyper-parameter{did_you_mean(name, names)}", name, value)
+        for name, value in values.items()
+        if name not in names
+    ]
+    try:
+        made = kind(**{name: value for name, value in values.items() if name in names})
+    except ConfigError as error:
+        raise ConfigError([*problems, *error.problems]) from None
+    if problems:
+        raise ConfigError(problems)
+    return made
 
 
 def check_fields(config: Any, cross_checks: Callable[[], Sequence[Problem | str]] = list) -> None:

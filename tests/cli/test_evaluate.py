@@ -88,7 +88,7 @@ def test_bad_options(pathdex: Pathdex, run: Path, tmp_path: Path, flags: list[An
 
 def test_a_folder_that_is_not_a_run(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
     assert "is not a run folder" in pathdex("evaluate", tmp_path / "no", fails=1).stderr
-    assert "has no run.json" in pathdex("evaluate", run / "bundle", fails=1).stderr
+    assert "is a saved model; pass the --out of `pathdex train`" in pathdex("evaluate", run / "bundle", fails=1).stderr
 
 
 def test_results_that_cannot_be_written_are_an_error(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:

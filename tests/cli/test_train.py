@@ -135,7 +135,7 @@ def test_an_existing_folder_is_left_alone(pathdex: Pathdex, tmp_path: Path) -> N
     folder.mkdir()
     (folder / "mine.txt").write_text("keep")
     text = pathdex("train", tmp_path / "nowhere.csv", "--out", folder, fails=1).stderr
-    assert text == f"Error: {folder} exists; continue it with --resume, or choose another folder\n"
+    assert text == f"Error: {folder} exists and is not a run folder; choose another folder\n"
     assert files_under(tmp_path) == {"run/mine.txt": b"keep"}
 
 

@@ -71,7 +71,7 @@ def test_an_existing_folder_is_refused(trained: Run, split: Split) -> None:
 def test_a_folder_that_is_not_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"is not a run folder; pass the --out of `pathdex train`$"):
         Run.open(tmp_path / "no")
-    with pytest.raises(RunError, match=r"has no run.json: it is not a run, or was interrupted before training"):
+    with pytest.raises(RunError, match=r"is not a run folder: it has no run.json; pass the --out of `pathdex train`"):
         Run.open(tmp_path)
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(RunError, match=r"run.json is damaged .*; remove the folder and train again$"):

@@ -171,12 +171,12 @@ def test_history_can_be_a_frame_column(model: Recorder) -> None:
 
 @pytest.mark.parametrize("history", ["abc", b"abc"])
 def test_string_is_not_a_history(model: Recorder, history: Any) -> None:
-    with pytest.raises(QueryError, match=r"^history=.*abc.*: must be a list of ids, not a text; pass \["):
+    with pytest.raises(QueryError, match=r"^history=.*abc.*: must be a list of ids, not a string; pass \["):
         model.recommend(history)
 
 
 def test_list_of_strings_is_not_many_histories(model: Recorder) -> None:
-    with pytest.raises(QueryError, match=r"^history='abc': must be a list of ids, not a text"):
+    with pytest.raises(QueryError, match=r"^history='abc': must be a list of ids, not a string"):
         model.recommend_batch([["a"], "abc"])
 
 
@@ -229,3 +229,22 @@ def test_incomplete_bundle_is_rejected(model: Recorder, tmp_path: Path, part: st
         BundleError, match=f"the 'recorder' bundle is damaged: it lacks '{lacking}'; save the model again"
     ):
         Recorder.load(path)
+
+
+@pytest.mark.parametrize("argument", ["deny", "allow"])
+def test_a_string_is_not_a_list_of_ids_in_a_filter(model: Recorder, argument: str) -> None:
+    with pytest.raises(QueryError, match=rf"^{argument}='ab': must be a list of ids, not a string; pass \['ab'\]"):
+        model.recommend(["a"], **{argument: "ab"})
+    with pytest.raises(QueryError, match=rf"^{argument}='ab'"):
+        Query(["a"], **{argument: "ab"})
+
+
+@pytest.mark.parametrize("history", [None, 3])
+def test_a_history_that_is_no_list_is_refused(model: Recorder, history: Any) -> None:
+    with pytest.raises(QueryError, match=rf"^history={history}: must be a list of ids"):
+        model.recommend(history)
+
+
+def test_exclude_seen_is_true_or_false(model: Recorder) -> None:
+    with pytest.raises(QueryError, match=r"^exclude_seen='no': must be true or false"):
+        model.recommend(["a"], exclude_seen="no")  # type: ignore[arg-type]

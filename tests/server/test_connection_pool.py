@@ -144,3 +144,11 @@ def test_values_that_json_cannot_hold() -> None:
         encode_request(QueryRequest(where={"price": float("nan")}))
     with pytest.raises(QueryError, match="has the type object, which JSON cannot hold; pass strings or numbers"):
         encode_request(QueryRequest(where={"price": object()}))
+
+
+def test_a_token_is_stripped_and_never_shown() -> None:
+    pool = ConnectionPool("http://127.0.0.1:1", " s3cret\n", 1.0)
+    assert pool._headers["Authorization"] == "Bearer s3cret"
+    with pytest.raises(ConfigError, match="the token must be printable ASCII and not empty") as caught:
+        ConnectionPool("http://127.0.0.1:1", "s3\ncret", 1.0)
+    assert "cret" not in str(caught.value)

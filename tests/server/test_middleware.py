@@ -134,13 +134,14 @@ def test_a_token_is_required_over_http(popular: Path) -> None:
         for given in (None, "Bearer wrong", "s3cret", "Bearer s3cret2", "Bearer \u00e9"):
             answer = server.request("POST", "/v1/recommend", {"history": []}, {"Authorization": given} if given else {})
             assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
-            assert answer.message == "a token is required; send it as: Authorization: Bearer TOKEN"
+            rule = "the token is wrong" if given else "a token is required"
+            assert answer.message == f"{rule}; send it as: Authorization: Bearer TOKEN"
         assert server.post("/v1/recommend", {"history": []}, Authorization="Bearer s3cret").status == 200
         with pathdex.Client(server.url, "s3cret") as client:
             assert client.recommend([], 1)
         with (
             pathdex.Client(server.url, "guess") as client,
-            pytest.raises(ServerError, match="a token is required") as caught,
+            pytest.raises(ServerError, match="the token is wrong") as caught,
         ):
             client.recommend([])
         assert caught.value.status == 401

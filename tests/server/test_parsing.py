@@ -119,10 +119,7 @@ def test_the_field_is_located(kind: type[Any], body: Any, problem: Problem) -> N
 
 
 def test_an_unknown_field() -> None:
-    assert (
-        str(rejected({"histroy": []}))
-        == "histroy=[]: is not a field of this request; did you mean 'history'?; leave it out"
-    )
+    assert str(rejected({"histroy": []})) == "histroy=[]: is not a field of this request; did you mean 'history'?"
     assert str(rejected({"queries": [{"zzz": 1}]})) == "queries[0].zzz=1: is not a field of this request; leave it out"
 
 

@@ -31,7 +31,7 @@ def test_state_and_arrays_can_be_read_back(path: Path) -> None:
 
 
 def test_a_full_disk_leaves_the_old_checkpoint(path: Path) -> None:
-    message = r"cannot write .*checkpoint.safetensors: .*; free space and resume the run with --resume; nothing was ch"
+    message = r"cannot write .*checkpoint.safetensors: .*; free space or choose another path; nothing was ch"
     with file_size_limit(4096), pytest.raises(StorageError, match=message):
         save_checkpoint(path, {"epoch": 4}, {"large": np.zeros(100_000)})
     assert load_checkpoint(path)[0] == STATE

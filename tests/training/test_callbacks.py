@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pathdex.errors import ConfigError
 from pathdex.training.callbacks import (
     Callback,
     JsonLines,
@@ -76,3 +77,15 @@ def test_figures_have_four_digits_and_counts_have_commas() -> None:
         format_figures({"loss": 1.23456, "used_paths": 12345, "note": "x"}) == "loss 1.235  used_paths 12,345  note x"
     )
     assert describe_record({**RECORD, "seconds": 1.26, "other": 1}) == "als 1  loss 0.25  1.3 s"
+
+
+def test_one_callback_may_be_passed_alone_and_anything_else_is_refused() -> None:
+    alone = RecordedTraining()
+    with following(alone):  # type: ignore[arg-type]
+        pass
+    assert alone.calls == ["begin", "end"]
+    with (
+        pytest.raises(ConfigError, match=r"callbacks=\[3\]: must hold callbacks; subclass pathdex.Callback"),
+        following([3]),
+    ):  # type: ignore[list-item]
+        pass

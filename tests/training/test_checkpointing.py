@@ -41,7 +41,7 @@ def test_a_missing_checkpoint_and_another_identity_are_errors(tmp_path: Path) ->
     with pytest.raises(RunError, match="there is no checkpoint"):
         Checkpointer(tmp_path / "state", {}).load()
     Checkpointer(tmp_path / "state", {"seed": 3, "data": [1]}).save({}, {})
-    with pytest.raises(RunError, match="written with another seed and data"):
+    with pytest.raises(RunError, match="written with a different seed and data"):
         Checkpointer(tmp_path / "state", {"seed": 4, "data": [2]}).load()
 
 

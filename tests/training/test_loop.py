@@ -118,5 +118,5 @@ def test_a_later_phase_can_be_the_first() -> None:
 
 def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     make(tmp_path / "state", seed=1)[0].run()
-    with pytest.raises(RunError, match="was written with another seed; resume with the same"):
+    with pytest.raises(RunError, match="was written with a different seed; resume with the same"):
         make(tmp_path / "state", seed=2)[0].resume()

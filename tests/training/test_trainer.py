@@ -96,9 +96,9 @@ def test_interrupted_training_resumes_to_the_same_result(
 
 def test_resume_rejects_another_configuration_or_data(tmp_path: Path) -> None:
     trainer(blocks(), tmp_path / "state").run()
-    with pytest.raises(RunError, match="another config"):
+    with pytest.raises(RunError, match="a different config"):
         trainer(blocks(), tmp_path / "state", epochs=3).resume()
-    with pytest.raises(RunError, match="another data"):
+    with pytest.raises(RunError, match="a different data"):
         trainer(blocks(users=100), tmp_path / "state").resume()
 
 

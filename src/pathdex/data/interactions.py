@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged, take_slices
 from pathdex.data.vocabulary import Vocabulary
+from pathdex.errors import DataError, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,3 +59,10 @@ class Interactions:
         times = None if self.times is None else take_slices(self.times, starts, lengths)[0]
         sequences = Ragged(*take_slices(self.sequences.values, starts, lengths))
         return replace(self, sequences=sequences, users=self.users.take(rows), times=times)
+
+
+def check_interactions(data: object) -> None:
+    """Raise `DataError` unless `data` is what `read` returns."""
+    if not isinstance(data, Interactions):
+        rule = f"must be interactions, not {type(data).__name__}"
+        raise DataError(Problem(rule, "data", data, "read it first: pathdex.read(source, user=..., item=...)"))

@@ -16,6 +16,7 @@ from pathdex.data.serialization import load_split, save_split
 from pathdex.data.splits import Split
 from pathdex.errors import RunError
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.storage.array_folder import MANIFEST
 from pathdex.storage.atomic import atomic_folder, atomic_write
 from pathdex.storage.checkpoint import load_checkpoint
 from pathdex.storage.json_file import write_json
@@ -63,8 +64,10 @@ class Run:
     def check_new(path: str | Path) -> Path:
         """The path; raises `RunError` if it exists."""
         path = Path(path)
-        if path.exists():
+        if (path / REQUEST).exists():
             raise RunError(f"{path} exists; continue it with --resume, or choose another folder")
+        if path.exists():
+            raise RunError(f"{path} exists and is not a run folder; choose another folder")
         return path
 
     @classmethod
@@ -75,10 +78,8 @@ class Run:
         try:
             return cls(path, json.loads((path / REQUEST).read_text()))
         except OSError as error:
-            raise RunError(
-                f"{path} has no run.json: it is not a run, or was interrupted before training; "
-                "remove it and train again"
-            ) from error
+            kind = "a saved model" if (path / MANIFEST).exists() else "not a run folder: it has no run.json"
+            raise RunError(f"{path} is {kind}; pass the --out of `pathdex train`") from error
         except ValueError as error:
             raise RunError(f"{path / REQUEST} is damaged ({error}); remove the folder and train again") from error
 

@@ -56,6 +56,13 @@ class Query:
     where: Mapping[str, Any] | None = None
     """Conditions on columns of the attached catalogue table; all must match."""
 
+    def __post_init__(self) -> None:
+        check_ids("deny", self.deny)
+        if self.allow is not None:
+            check_ids("allow", self.allow)
+        if not isinstance(self.exclude_seen, bool | np.bool_):
+            raise QueryError("must be true or false", argument="exclude_seen", value=self.exclude_seen)
+
 
 @dataclass(frozen=True)
 class EstimatorState:
@@ -164,6 +171,7 @@ class Recommender(ABC):
         excludes further items, `allow` restricts the answer to its items, and `where` to items with matching
         attributes, as in `where={"category": ["a", "b"]}` (see `attach`).
         """
+        check_ids("history", history)
         many = _is_many(history)
         found = self.recommend_batch(
             history if many else [history],  # type: ignore[arg-type, list-item]
@@ -190,7 +198,7 @@ class Recommender(ABC):
         """`recommend` for many histories, with the same answers. A `Query` instead of a history has its own filters."""
         check_n(n)
         # Iterators can be read only once.
-        deny, allow = list(deny), None if allow is None else list(allow)
+        deny, allow = id_list("deny", deny), None if allow is None else id_list("allow", allow)
         queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
         known = self.encode_histories([query.history for query in queries])
         ranking = self.rank(known, n, self._filters(queries, known), **options)
@@ -214,10 +222,7 @@ class Recommender(ABC):
         """Ids to codes; ignores unknown ids with one warning."""
         rows, missing = [], 0
         for number, history in enumerate(histories):
-            if isinstance(history, str | bytes):
-                raise QueryError(
-                    "must be a list of ids, not a text", argument="history", value=history, remedy=f"pass [{history!r}]"
-                )
+            check_ids("history", history)
             codes = self.items.codes(history)
             known = codes[codes != UNKNOWN]
             if len(codes) and not len(known):
@@ -304,12 +309,28 @@ class Recommender(ABC):
         """Raise `QueryError` for options that are not in `query_options`."""
         for name, value in options.items():
             if name not in self.query_options:
-                rule = f"{self.name} takes no such option{did_you_mean(name, self.query_options)}"
-                raise QueryError(rule, argument=name, value=value, remedy="leave it out")
+                hint = did_you_mean(name, self.query_options)
+                rule = f"{self.name} takes no such option{hint}"
+                raise QueryError(rule, argument=name, value=value, remedy=None if hint else "leave it out")
 
 
 def _is_many(history: Sequence[Any]) -> bool:
     return isinstance(next(iter(history), None), list | tuple | np.ndarray | Query)
+
+
+def check_ids(argument: str, ids: Any) -> None:
+    """Raise unless `ids` is a collection of ids. A string would be read as one id per letter."""
+    if isinstance(ids, str | bytes):
+        remedy = f"pass [{ids!r}]"
+        raise QueryError("must be a list of ids, not a string", argument=argument, value=ids, remedy=remedy)
+    if not isinstance(ids, Iterable):
+        raise QueryError("must be a list of ids", argument=argument, value=ids, remedy="pass strings or integers")
+
+
+def id_list(argument: str, ids: Iterable[Id]) -> list[Id]:
+    """The ids as a list; a `QueryError` for anything else than a collection."""
+    check_ids(argument, ids)
+    return list(ids)
 
 
 def check_n(n: Any) -> None:

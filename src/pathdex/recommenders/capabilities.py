@@ -98,6 +98,7 @@ def require(model: Recommender, capability: Callable[..., T]) -> T:
     """The model if it has the capability; raises `QueryError` if not."""
     kind: Any = capability  # mypy refuses abstract classes as type[T].
     if not isinstance(model, kind):
-        raise QueryError(f"a {model.name} model {kind.lacking}", remedy="use a deep-retrieval model")
+        article = "an" if model.name[0] in "aeiou" else "a"
+        raise QueryError(f"{article} {model.name} model {kind.lacking}", remedy="use a deep-retrieval model")
     found: T = model
     return found

@@ -25,7 +25,7 @@ from pathdex.config import EncoderConfig, RunOptions
 from pathdex.data.ragged import Ragged
 from pathdex.errors import BundleError
 from pathdex.model.encoders import running_mean
-from pathdex.parameters import check_fields, parameter
+from pathdex.parameters import check_fields, from_keywords, parameter
 from pathdex.recommenders.base import EstimatorState, check_positive
 from pathdex.recommenders.vector_model import VectorRecommender
 from pathdex.retrieval.filters import NO_FILTERS, Filters
@@ -108,7 +108,7 @@ class FFMHNSW(VectorRecommender):
 
     def __init__(self, *, seed: int = 0, device: str = "cpu", threads: int | None = None, **parameters: Any) -> None:
         USEARCH.require()
-        self.settings = FFMConfig(**parameters)
+        self.settings = from_keywords(FFMConfig, parameters)
         super().__init__(self.settings.encoder_config(), RunOptions(seed=seed, device=device, threads=threads))
         self._graph: Any = None
         self._lock = threading.Lock()

@@ -14,11 +14,11 @@ from scipy import sparse
 from typing_extensions import Self
 
 from pathdex.config import RunOptions
-from pathdex.data.interactions import Interactions
+from pathdex.data.interactions import Interactions, check_interactions
 from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
 from pathdex.errors import DataError, NotFittedError
-from pathdex.parameters import check_fields, parameter
+from pathdex.parameters import check_fields, from_keywords, parameter
 from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.capabilities import HasVectors
 from pathdex.recommenders.popularity import popularity_order
@@ -55,12 +55,13 @@ class ImplicitALS(HasVectors):
 
     def __init__(self, *, seed: int = 0, threads: int | None = None, **parameters: Any) -> None:
         IMPLICIT.require()
-        self.settings = ALSConfig(**parameters)
+        self.settings = from_keywords(ALSConfig, parameters)
         self.options = RunOptions(seed=seed, threads=threads)
         self._model: Any = None
         self._order: NDArray[np.int64] | None = None
 
     def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
+        check_interactions(data)
         if data.num_interactions == 0:
             raise DataError("data: has no interactions; training needs at least one user with one item")
         model, iterations = self._untrained(), self.settings.iterations

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from typing_extensions import Self
 
-from pathdex.data.interactions import Interactions
+from pathdex.data.interactions import Interactions, check_interactions
 from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
 from pathdex.errors import ConfigError, NotFittedError, Problem, did_you_mean
@@ -47,6 +47,7 @@ class ItemCF(Recommender):
         self._order: NDArray[np.int64] | None = None
 
     def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
+        check_interactions(data)
         with following(callbacks):
             self._items = data.items
             self._order = popularity_order(data.item_counts())

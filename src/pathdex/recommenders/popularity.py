@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from pathdex.data.interactions import Interactions
+from pathdex.data.interactions import Interactions, check_interactions
 from pathdex.data.ragged import Ragged
 from pathdex.errors import NotFittedError
 from pathdex.recommenders.base import EstimatorState, Recommender
@@ -33,6 +33,7 @@ class Popularity(Recommender):
         self._order: NDArray[np.int64] | None = None
 
     def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
+        check_interactions(data)
         with following(callbacks):
             self._items = data.items
             self._learn(data.item_counts())

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from pathdex.config import EncoderConfig, RunOptions
+from pathdex.errors import ConfigError, Problem
 from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.vector_model import VectorRecommender
 
@@ -22,9 +23,9 @@ class YouTubeDNN(VectorRecommender):
     name = "youtube-dnn"
 
     def __init__(self, *, seed: int = 0, device: str = "cpu", threads: int | None = None, **parameters: Any) -> None:
-        for name in parameters:
-            if name not in PARAMETERS:
-                raise TypeError(f"unexpected keyword {name!r}")
+        fixed = {name: value for name, value in parameters.items() if name in ("encoder", "reranker")}
+        if fixed:
+            raise ConfigError(Problem("is fixed for this model", name, value) for name, value in fixed.items())
         config = EncoderConfig.from_dict({"encoder": "pooled", **parameters})
         super().__init__(config, RunOptions(seed=seed, device=device, threads=threads))
 

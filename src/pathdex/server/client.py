@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from pathdex.data.vocabulary import Id
 from pathdex.errors import MissingExtraError, QueryError, did_you_mean
-from pathdex.recommenders.base import History, Query, ScoredItem
+from pathdex.recommenders.base import History, Query, ScoredItem, check_ids, id_list
 
 try:
     from pathdex.server.connection_pool import ConnectionPool
@@ -114,7 +114,8 @@ class Client:
 
         Options of Deep Retrieval: `beam` or `candidates`.
         """
-        many = not isinstance(history, str | bytes) and not _is_id(next(iter(history), ""))
+        check_ids("history", history)
+        many = not _is_id(next(iter(history), ""))
         histories: Any = history if many else [history]
         found = self.recommend_batch(
             histories, n, exclude_seen=exclude_seen, deny=deny, allow=allow, where=where, **options
@@ -133,7 +134,7 @@ class Client:
         **options: Any,
     ) -> list[list[ScoredItem]]:
         """`recommend` for many histories, in as few requests as possible."""
-        deny, allow = list(deny), None if allow is None else list(allow)
+        deny, allow = id_list("deny", deny), None if allow is None else id_list("allow", allow)
         queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
         found: list[list[ScoredItem]] = []
         unknown = 0
@@ -169,7 +170,7 @@ class Client:
         If the connection breaks, `ServerError` is raised and the events may or may not be stored. They are never sent
         twice.
         """
-        return self._pool.call(routes.events, EventsRequest(user=user, items=list(items))).stored
+        return self._pool.call(routes.events, EventsRequest(user=user, items=id_list("items", items))).stored
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
         """The items most similar to an item."""
@@ -237,8 +238,9 @@ def _ids(ids: Any) -> list[Id]:
 def _request(query: Query, n: int, options: Mapping[str, Any]) -> QueryRequest:
     for name, value in options.items():
         if name not in OPTIONS:
-            rule = f"the server has no such option{did_you_mean(name, OPTIONS)}"
-            raise QueryError(rule, argument=name, value=value, remedy="leave it out")
+            hint = did_you_mean(name, OPTIONS)
+            rule = f"the server has no such option{hint}"
+            raise QueryError(rule, argument=name, value=value, remedy=None if hint else "leave it out")
     return QueryRequest(
         history=_ids(query.history),
         n=n,

@@ -34,6 +34,10 @@ class ConnectionPool:
         self.url, self._prefix, self._timeout = url.rstrip("/"), parts.path.rstrip("/"), timeout
         self._headers = {"Accept": "application/json"}
         if token is not None:
+            token = token.strip()
+            if not (token and token.isascii() and token.isprintable()):
+                # Without the value: a token does not belong in a log.
+                raise ConfigError(["the token must be printable ASCII and not empty"])
             self._headers["Authorization"] = f"Bearer {token}"
         self._pool = urllib3.connection_from_url(
             f"{parts.scheme}://{parts.netloc}", maxsize=MAX_IDLE, timeout=timeout, retries=False

@@ -96,7 +96,8 @@ class Authentication:
         if scope["type"] == "http" and scope["path"] not in self._public:
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
-                problem = Problem("a token is required", remedy="send it as: Authorization: Bearer TOKEN")
+                rule = "the token is wrong" if given else "a token is required"
+                problem = Problem(rule, remedy="send it as: Authorization: Bearer TOKEN")
                 error = RequestError(401, problem, type=SERVER, headers=((b"www-authenticate", b"Bearer"),))
                 await send_error(send, error, None)
                 return

@@ -65,8 +65,9 @@ def _find_problem(value: Any, struct: type[Struct], place: str) -> Problem | Non
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     for name in value:
         if name not in fields:
-            rule = f"is not a field of this request{did_you_mean(name, fields)}"
-            return Problem(rule, f"{place}{name}", value[name], "leave it out")
+            hint = did_you_mean(name, fields)
+            rule = f"is not a field of this request{hint}"
+            return Problem(rule, f"{place}{name}", value[name], None if hint else "leave it out")
     for name, field in fields.items():
         if name not in value:
             if field.required:

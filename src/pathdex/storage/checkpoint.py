@@ -18,7 +18,7 @@ _KEY = "state"
 
 def save_checkpoint(path: Path, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Replace the checkpoint at `path`. A kill at any moment leaves the old one or the new one."""
-    with atomic_path(path, remedy="free space and resume the run with --resume") as staging:
+    with atomic_path(path, remedy="free space or choose another path") as staging:
         write_tensors(staging, arrays, metadata={_KEY: json.dumps(state)})
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from pathdex.errors import MissingExtraError
+from pathdex.errors import ConfigError, MissingExtraError, Problem
 
 
 class StepProgress(NamedTuple):
@@ -69,12 +69,20 @@ class CallbackList(Callback):
 @contextmanager
 def following(callbacks: Sequence[Callback] | None) -> Iterator[Callback]:
     """Combine callbacks; calls `on_train_begin` on entry and `on_train_end` on exit. None: `default_callbacks()`."""
-    combined = CallbackList(default_callbacks() if callbacks is None else callbacks)
+    combined = CallbackList(default_callbacks() if callbacks is None else _checked(callbacks))
     combined.on_train_begin()
     try:
         yield combined
     finally:
         combined.on_train_end()
+
+
+def _checked(callbacks: Sequence[Callback] | Callback) -> Sequence[Callback]:
+    if isinstance(callbacks, Callback):
+        return [callbacks]
+    if not isinstance(callbacks, Sequence) or not all(isinstance(one, Callback) for one in callbacks):
+        raise ConfigError([Problem("must hold callbacks", "callbacks", callbacks, "subclass pathdex.Callback")])
+    return callbacks
 
 
 def default_callbacks() -> list[Callback]:

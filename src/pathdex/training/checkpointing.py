@@ -27,6 +27,12 @@ class Checkpointer:
     def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
         self.path, self.identity = path, dict(identity)
         self._saved = time.monotonic()
+        self._loaded = False
+
+    def claim(self) -> None:
+        """Raise `RunError` if the file holds the state of a training that is not being resumed."""
+        if self.path.exists() and not self._loaded:
+            raise RunError(f"the checkpoint {self.path} exists; pass resume=True to continue from it, or another path")
 
     def due(self) -> bool:
         """Whether it is time for a checkpoint."""
@@ -40,13 +46,24 @@ class Checkpointer:
         if not self.path.exists():
             raise RunError(f"there is no checkpoint at {self.path}; train without --resume or resume=True")
         values, arrays = load_checkpoint(self.path)
-        differing = [name for name, value in self.identity.items() if values.get(name) != value]
+        differing = [
+            _describe(name, values.get(name), own) for name, own in self.identity.items() if values.get(name) != own
+        ]
         if differing:
             raise RunError(
-                f"the checkpoint {self.path} was written with another {' and '.join(differing)}; "
+                f"the checkpoint {self.path} was written with a different {' and '.join(differing)}; "
                 "resume with the same, or train into a new folder"
             )
+        self._loaded = True
         return values, arrays
+
+
+def _describe(name: str, before: Any, now: Any) -> str:
+    """`config (epochs 3, now 4)`: which entries of a mapping differ."""
+    if not isinstance(before, Mapping) or not isinstance(now, Mapping):
+        return name
+    changed = [f"{key} {before.get(key)!r}, now {one!r}" for key, one in now.items() if before.get(key) != one]
+    return f"{name} ({'; '.join(changed)})"
 
 
 def optimizer_arrays(name: str, optimizer: torch.optim.Optimizer) -> dict[str, NDArray[Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
+from pathdex.errors import ConfigError, Problem
 from pathdex.training.callbacks import Callback, StepProgress, following
 from pathdex.training.checkpointing import Checkpointer
 from pathdex.training.determinism import deterministic
@@ -92,6 +93,8 @@ class TrainingLoop:
 
     def run(self) -> None:
         """Run from the cursor to the end."""
+        if self.checkpointer is not None:
+            self.checkpointer.claim()
         with following(self.callbacks) as callback, deterministic(self.device):
             for number in range(self.cursor.phase, len(self.phases)):
                 self._run_phase(self.phases[number], callback)
@@ -100,7 +103,8 @@ class TrainingLoop:
 
     def resume(self) -> None:
         """Restore the state of the checkpoint."""
-        assert self.checkpointer is not None
+        if self.checkpointer is None:
+            raise ConfigError([Problem("needs a checkpoint", "resume", True, "pass checkpoint=FILE")])
         values, arrays = self.checkpointer.load()
         for phase in self.phases:
             phase.load_state_dict(TrainingState(values, arrays))

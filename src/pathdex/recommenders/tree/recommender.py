@@ -15,6 +15,7 @@ from pathdex.config import RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.errors import NotFittedError
+from pathdex.parameters import from_keywords
 from pathdex.recommenders.base import EstimatorState, Recommender, check_positive
 from pathdex.recommenders.tree.config import TreeConfig
 from pathdex.recommenders.tree.network import TreeNetwork
@@ -38,7 +39,7 @@ class TreeRecommender(Recommender):
     query_options = ("beam",)
 
     def __init__(self, *, seed: int = 0, device: str = "cpu", threads: int | None = None, **parameters: Any) -> None:
-        self.settings = TreeConfig(**{**self.defaults, **parameters})
+        self.settings = from_keywords(TreeConfig, {**self.defaults, **parameters})
         self.options = RunOptions(seed=seed, device=device, threads=threads)
         self.history_length = self.settings.history_length
         self._network: TreeNetwork | None = None
