@@ -171,7 +171,7 @@ class RecommenderContract(QueryContract):
             type(model).from_params({"no_such_parameter": 1}).fit(grouped_data(TEXT_IDS))
 
     def test_what_is_not_interactions_is_refused(self) -> None:
-        with pytest.raises(DataError, match="must be interactions, not str; read it first: pathdex.read"):
+        with pytest.raises(DataError, match="must be interactions, not str; read it first"):
             self.make().fit("ratings.csv")  # type: ignore[arg-type]
 
     def test_an_unknown_query_option_is_refused(self, model: Recommender) -> None:
