@@ -24,7 +24,7 @@ def test_tables_and_json(pathdex: Pathdex, run: Path, other: Path, tmp_path: Pat
     assert "95% interval" in outcome.stdout
     assert f"A: {run}\nB: {other}\n6 test users, candidates 30\n" in outcome.stderr
     content = json.loads((tmp_path / "d.json").read_text())
-    assert len(content["differences"]) == 12
+    assert len(content["differences"]) == 14
 
 
 def test_beam_and_candidates_exclude_each_other(pathdex: Pathdex, run: Path, other: Path) -> None:

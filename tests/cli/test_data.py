@@ -120,6 +120,43 @@ def test_generate_writes_the_given_sizes(pathdex: Pathdex, tmp_path: Path) -> No
     assert files_under(tmp_path) != before
 
 
+def test_generate_writes_a_variant_with_changes(pathdex: Pathdex, tmp_path: Path) -> None:
+    target = tmp_path / "new.parquet"
+    changes = [
+        "--users",
+        30,
+        "--items",
+        50,
+        "--interactions",
+        900,
+        "--repetition",
+        0.9,
+        "--popularity",
+        0,
+        "--order",
+        0,
+    ]
+    text = pathdex("data", "generate", target, "--variant", "long-histories", *changes).stdout
+    assert f"{target}: 900 interactions of 30 users with 50 items" in text
+    frame = pl.read_parquet(target)
+    assert frame.height == 900
+    assert frame.n_unique(["user_id", "item_id"]) < 300  # nine of ten rows repeat an item
+
+
+def test_generate_plants_habits_without_a_variant(pathdex: Pathdex, tmp_path: Path) -> None:
+    target = tmp_path / "new.parquet"
+    pathdex("data", "generate", target, "--users", 20, "--items", 10, "--interactions", 100, "--order", 1)
+    assert "next_item" in pl.read_ipc(target.with_suffix(".truth.arrow")).columns
+
+
+def test_generate_refuses_unknown_variants_and_impossible_shares(pathdex: Pathdex, tmp_path: Path) -> None:
+    command = ["data", "generate", tmp_path / "x.parquet"]
+    assert "did you mean 'sparse'?" in pathdex(*command, "--variant", "sparce", fails=1).stderr
+    text = pathdex(*command, "--variant", "strong-order", "--repetition", 0.5, fails=1).stderr
+    assert "order + repetition + popularity = 1.2 is more than 1; lower one of them" in text
+    assert files_under(tmp_path) == {}
+
+
 def test_generate_lists_all_problems(pathdex: Pathdex, tmp_path: Path) -> None:
     text = pathdex("data", "generate", tmp_path / "x.parquet", "--users", 0, "--depth", 0, fails=1).stderr
     assert "users=0: must be" in text

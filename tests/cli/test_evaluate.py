@@ -17,6 +17,7 @@ KEYS = {
     "filter_seen",
     "precision",
     "recall",
+    "distinct_recall",
     "f_measure",
     "ndcg",
     "hit_rate",

@@ -62,6 +62,34 @@ def test_repeats_lengthen_the_truth_but_are_hit_once() -> None:
 
 def test_recall_of_an_empty_truth_is_0() -> None:
     assert metrics.recall(np.array([[False]]), Ragged.from_rows([[]])).tolist() == [0.0]
+    assert metrics.distinct_recall(np.array([[False]]), Ragged.from_rows([[]])).tolist() == [0.0]
+
+
+def test_distinct_recall_counts_each_item_of_the_truth_once() -> None:
+    truth = Ragged.from_rows([[7, 7, 7, 8], [7, 7], [1, 2, 2, 3, 3, 3]])
+    hits = metrics.hit_matrix(np.array([[7, 1], [7, 8], [3, 1]]), truth)
+    assert metrics.distinct_recall(hits, truth).tolist() == [1 / 2, 1.0, 2 / 3]
+    assert metrics.recall(hits, truth).tolist() == [1 / 4, 1 / 2, 2 / 6]
+
+
+def test_distinct_recall_equals_recall_without_repeats() -> None:
+    np.testing.assert_array_equal(metrics.distinct_recall(HITS, TRUTH), metrics.recall(HITS, TRUTH))
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 9), min_size=4, max_size=4, unique=True),
+            st.lists(st.integers(0, 9), min_size=1, max_size=8),
+        ),
+        max_size=6,
+    )
+)
+def test_distinct_recall_equals_the_share_of_the_set(rows: list[tuple[list[int], list[int]]]) -> None:
+    truth = Ragged.from_rows([wanted for _, wanted in rows])
+    hits = metrics.hit_matrix(np.array([items for items, _ in rows]).reshape(-1, 4), truth)
+    expected = [len(set(items) & set(wanted)) / len(set(wanted)) for items, wanted in rows]
+    assert metrics.distinct_recall(hits, truth).tolist() == expected
 
 
 def test_f_is_taken_per_user() -> None:

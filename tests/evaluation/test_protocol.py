@@ -41,6 +41,15 @@ def test_figures_are_means_over_the_users(evaluation: Evaluation) -> None:
     assert kept.figures["coverage"] == 0.2
 
 
+def test_distinct_recall_counts_repeats_in_the_truth_once() -> None:
+    # The answers are [0, 1] and [0, 2]: one hit in the list of four, two in the list of five.
+    queries = make_queries([[5], [1]], [[0, 0, 0, 9], [2, 2, 0, 0, 8]])
+    removed = evaluate([Method("countdown", Countdown())], queries, n=2, item_counts=COUNTS).results[0]
+    assert removed.per_user["recall"].tolist() == [1 / 4, 2 / 5]
+    assert removed.per_user["distinct_recall"].tolist() == [1 / 2, 2 / 3]
+    assert removed.figures["distinct_recall"] == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
 def test_candidates_are_measured(evaluation: Evaluation) -> None:
     removed, kept = evaluation.results
     assert removed.figures["candidates"] == pytest.approx((9 + 9 + 8) / 3)
@@ -60,6 +69,7 @@ def test_the_json_format(evaluation: Evaluation, tmp_path: Path) -> None:
         "filter_seen",
         "precision",
         "recall",
+        "distinct_recall",
         "f_measure",
         "ndcg",
         "hit_rate",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -71,7 +73,7 @@ def test_the_json_has_a_row_per_method_options_seed_and_filter(report: Report) -
         [(*way, seed, seen) for way in ways for seed in (0, 1) for seen in (True, False)], key=str
     )
     assert all(row["seconds_per_query"] > 0 for row in rows)
-    assert {"precision", "recall", "f_measure", "ndcg", "hit_rate", "coverage"} <= set(rows[0])
+    assert {"precision", "recall", "distinct_recall", "f_measure", "ndcg", "hit_rate", "coverage"} <= set(rows[0])
 
 
 def test_means_and_deviations_follow_from_the_rows(report: Report) -> None:
@@ -132,6 +134,18 @@ def test_a_finished_report_is_written_again_without_running_a_step(options: Repr
     )
     assert recorder.planned == []
     assert modified(folder) == before
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_report_of_an_earlier_version_has_fewer_figures(
+    options: ReproduceOptions, report: Report, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(report.html.parent, tmp_path / "report")
+    for file in (folder / "steps").glob("fit-item-cf-*.json"):
+        file.write_text(re.sub(r'"distinct_recall": [^,]+,', "", file.read_text()))
+    found = reproduce(make_report_request(options), folder, command="x")
+    have = {row["method"] for row in found.results["comparison"] if "distinct_recall" in row}
+    assert have == {"deep-retrieval", "brute-force"}
 
 
 @pytest.mark.usefixtures("without_figures")

@@ -58,7 +58,7 @@ def test_the_trained_run_wins_and_the_order_turns_the_sign(runs: tuple[Run, Run]
     assert f.test.p < 0.05
     written = json.loads(there.to_json(tmp_path / "d.json").read_text())
     assert set(written) == {"a", "b", "on", "n", "users", "options", "differences"}
-    assert len(written["differences"]) == 12
+    assert len(written["differences"]) == 14
 
 
 def test_the_validation_users_and_a_beam(runs: tuple[Run, Run]) -> None:

@@ -15,7 +15,7 @@ from pathdex.tables import TextTable
 if TYPE_CHECKING:
     from pathdex.experiments.run_comparison import RunComparison
 
-NAMES = {"f_measure": "F", "ndcg": "NDCG", "hit_rate": "hit rate", "mrr": "MRR"}
+NAMES = {"distinct_recall": "distinct recall", "f_measure": "F", "ndcg": "NDCG", "hit_rate": "hit rate", "mrr": "MRR"}
 
 
 def compare(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Exit, Option
 
@@ -14,6 +15,9 @@ from pathdex.cli.console import out
 from pathdex.cli.options import DataPath, JsonFile, takes_reading
 from pathdex.cli.progress import show_progress
 from pathdex.tables import TextTable, pairs
+
+if TYPE_CHECKING:
+    from pathdex.data import Habits
 
 STYLES = {"error": "red", "warning": "yellow", "info": ""}
 
@@ -105,42 +109,66 @@ def fetch(
 
 def generate(
     target: Annotated[Path, Argument(help="The Parquet file to write.", metavar="OUT")],
-    users: Annotated[int, Option(help="Number of users.")] = 3_000,
-    items: Annotated[int, Option(help="Number of items.")] = 2_000,
-    interactions: Annotated[int, Option(help="Number of interactions.")] = 120_000,
-    depth: Annotated[int, Option(help="Layers of the planted paths.")] = 3,
+    variant: Annotated[
+        str | None,
+        Option(
+            help="Sizes and habits by name: long-histories, short-histories, strong-order, weak-order, "
+            "heavy-repetition, light-repetition, sparse. Other options replace its values."
+        ),
+    ] = None,
+    users: Annotated[int | None, Option(help="Number of users. [default: 3000]")] = None,
+    items: Annotated[int | None, Option(help="Number of items. [default: 2000]")] = None,
+    interactions: Annotated[int | None, Option(help="Number of interactions. [default: 120000]")] = None,
+    depth: Annotated[int | None, Option(help="Layers of the planted paths. [default: 3]")] = None,
     nodes: Annotated[int | None, Option(help="Nodes per layer. [default: about 8 items per path]")] = None,
+    order: Annotated[float | None, Option(help="Share of rows that follow from the row before.")] = None,
+    repetition: Annotated[float | None, Option(help="Share of rows that repeat an item of the user.")] = None,
+    popularity: Annotated[float | None, Option(help="Share of rows drawn from the best-sellers.")] = None,
     seed: Annotated[int, Option(help="Random seed.")] = 0,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace existing files.")] = False,
 ) -> None:
     """Generate interactions with a known structure: items are on one or two planted paths, and users follow paths.
 
     Rows are streamed to Parquet, so only the disk limits the size. The planted paths are written to a second file.
+    With --order, --repetition or --popularity, the other rows are drawn from the user's taste in any order.
 
     Examples:
 
         pathdex data generate planted.parquet
 
         pathdex data generate books.parquet --users 294739 --items 1477922 --interactions 8654619
-    """
-    from pathdex.data import generate as generate_file
-    from pathdex.data import truth_file
 
+        pathdex data generate grocery.parquet --variant long-histories --repetition 0.5
+    """
+    from pathdex.data import find_variant, truth_file
+    from pathdex.data import generate as generate_file
+
+    planted: dict[str, Any] = find_variant(variant).options() if variant else dict(_GENERATED)
+    sizes = {"users": users, "items": items, "interactions": interactions, "depth": depth}
+    planted |= {name: value for name, value in sizes.items() if value is not None}
+    planted["habits"] = _changed_habits(
+        planted.get("habits"), {"order": order, "repetition": repetition, "popularity": popularity}
+    )
     with show_progress("generating rows") as progress:
-        generate_file(
-            target,
-            users=users,
-            items=items,
-            interactions=interactions,
-            depth=depth,
-            nodes=nodes,
-            seed=seed,
-            overwrite=overwrite,
-            progress=progress,
-        )
+        generate_file(target, **planted, nodes=nodes, seed=seed, overwrite=overwrite, progress=progress)
+    counts = {name: f"{planted[name]:,}" for name in ("interactions", "users", "items")}
     console = out()
-    console.print(f"{target}: {interactions:,} interactions of {users:,} users with {items:,} items")
+    console.print(
+        "{target}: {interactions} interactions of {users} users with {items} items".format(target=target, **counts)
+    )
     console.print(f"{truth_file(target)}: the planted paths")
+
+
+_GENERATED = {"users": 3_000, "items": 2_000, "interactions": 120_000}
+"""Sizes without a variant."""
+
+
+def _changed_habits(habits: Habits | None, given: dict[str, float | None]) -> Habits | None:
+    """The habits with the given shares; none without a variant and without shares, which is the default walk."""
+    from pathdex.data import Habits
+
+    shares = {name: share for name, share in given.items() if share is not None}
+    return replace(habits or Habits(), **shares) if shares else habits
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:

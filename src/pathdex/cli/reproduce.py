@@ -87,7 +87,7 @@ def reproduce(
     console.print(f"{report.html}\n{report.markdown}\n{report.json}")
 
 
-_COLUMNS = ["method", "precision", "recall", "F", "ms per query"]
+_COLUMNS = ["method", "precision", "recall", "distinct recall", "F", "ms per query"]
 
 
 def _rows(results: dict[str, Any]) -> list[list[str]]:
@@ -97,7 +97,7 @@ def _rows(results: dict[str, Any]) -> list[list[str]]:
     return [
         [
             row["method"],
-            *(share(row, key) for key in ("precision", "recall", "f_measure")),
+            *(share(row, key) for key in ("precision", "recall", "distinct_recall", "f_measure")),
             milliseconds(times[row["method"]]),
         ]
         for row in results["comparison"]

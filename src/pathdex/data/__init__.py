@@ -18,28 +18,35 @@ from pathdex.data.serialization import (
 )
 from pathdex.data.splits import Queries, Split, make_split, split_leave_last, split_temporal, split_users
 from pathdex.data.synthetic import generate, truth_file
+from pathdex.data.synthetic_habits import Habits
+from pathdex.data.synthetic_variants import VARIANTS, Variant, find_variant, generate_variant
 from pathdex.data.validate import validate
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 
 __all__ = [
     "DATASETS",
     "UNKNOWN",
+    "VARIANTS",
     "AlignedAttributes",
     "Attributes",
     "Dataset",
     "DemoCatalogue",
     "Finding",
+    "Habits",
     "Id",
     "Interactions",
     "Queries",
     "Ragged",
     "Split",
+    "Variant",
     "Vocabulary",
     "demo_catalogue",
     "describe",
     "fetch",
     "find_dataset",
+    "find_variant",
     "generate",
+    "generate_variant",
     "load_interactions",
     "load_queries",
     "load_split",

@@ -1,15 +1,17 @@
 """Synthetic interactions of any size with a known structure: items are on one or two paths, and users follow paths.
 
-Rows are streamed to Parquet, so memory is bounded by the catalogue and one chunk of rows.
+`Habits` plant other behaviour: strong or weak order, repeat purchases, best-sellers. Rows are streamed to Parquet, so
+memory is bounded by the catalogue and one chunk of rows.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,37 +20,20 @@ import pyarrow.parquet as pq
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from pathdex.data.synthetic_habits import Habits, plant_habits
+from pathdex.data.synthetic_world import Integers, World, plant_world, preferred_prefixes, zipf
 from pathdex.errors import ConfigError, Problem, StorageError
 from pathdex.parameters import count_problems
 from pathdex.progress import Progress
 from pathdex.storage.atomic import atomic_path
 
-SHARED = 0.2
-"""Share of the items that are on two paths."""
 SWITCH = 0.1
 """Probability that a user switches to another preferred prefix at a row."""
 STEP = 0.5
 """Probability that a user moves to the next path of the prefix at a row, which makes order informative."""
 _SCHEMA = pa.schema([("user_id", pa.int64()), ("item_id", pa.int64()), ("timestamp", pa.int64())])
-
-Integers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class _World:
-    """The planted structure: pairs (path, item) sorted by path; only paths in use are stored."""
-
-    starts: Integers
-    """Path p of those in use holds `members[starts[p]:starts[p + 1]]`, the most popular first."""
-    members: Integers
-    prefixes: Integers
-    """Prefix q holds the paths `prefixes[q]:prefixes[q + 1]`."""
-    prefix_of: Integers
-    """The prefix of each path."""
-    cover: Integers
-    """All items, sorted by their first path."""
-    cover_path: Integers
-    """The first path of each item in `cover`, as its position among the paths in use."""
+_Choose: TypeAlias = Callable[[Generator, Integers, Integers, Integers], Integers]
+"""One item per row for a group of users, from the owner of each row, the bounds of their own items, their lengths."""
 
 
 def generate(
@@ -59,6 +44,7 @@ def generate(
     interactions: int,
     depth: int = 3,
     nodes: int | None = None,
+    habits: Habits | None = None,
     seed: int = 0,
     chunk: int = 1_000_000,
     overwrite: bool = False,
@@ -68,8 +54,9 @@ def generate(
 
     Every user and every item occurs. A path has `depth` layers of `nodes` nodes (default: about 8 items share a path);
     a fifth of the items is on two paths. A user prefers one to three prefixes (all layers except the last), walks
-    through their paths in order, and draws items of a path by Zipf's law. The planted paths are written beside the
-    file, see `truth_file`. `progress(done, total)` is called after each chunk of rows.
+    through their paths in order, and draws items of a path by Zipf's law. `habits` replace
+    the walk by other behaviour. The planted paths are written beside the file, see `truth_file`.
+    `progress(done, total)` is called after each chunk of rows.
     """
     target = Path(path)
     if nodes is None:
@@ -82,12 +69,17 @@ def generate(
         if existing.exists() and not overwrite:
             raise StorageError(f"{existing} exists; choose another path, remove it, or pass overwrite=True")
     generator = np.random.default_rng(seed)
-    world, table = _plant(generator, items, depth, nodes)
+    world, table = plant_world(generator, items, depth, nodes)
+    choose: _Choose = partial(_choices, world)
+    if habits is not None:
+        planted = plant_habits(generator, world, habits)
+        choose = planted.choose
+        table = table.append_column("next_item", pa.array(planted.successor[table["item_id"].to_numpy()]))
     with atomic_path(target) as rows_file, atomic_path(truth) as truth_staging:
         pa.feather.write_feather(table, str(truth_staging))
         with pq.ParquetWriter(rows_file, _SCHEMA) as writer:
             done = 0
-            for rows in _walks(generator, world, users, interactions, chunk):
+            for rows in _walks(generator, world, choose, users, interactions, chunk):
                 writer.write_table(rows)
                 done += rows.num_rows
                 if progress is not None:
@@ -96,7 +88,10 @@ def generate(
 
 
 def truth_file(path: str | os.PathLike[str]) -> Path:
-    """The file of the planted paths: an Arrow table of `item_id` and nodes `c1` ... `cD`, one row per path."""
+    """The file of the planted paths: an Arrow table of `item_id` and nodes `c1` ... `cD`, one row per path.
+
+    With habits, `next_item` is the planted successor of the item.
+    """
     return Path(path).with_suffix(".truth.arrow")
 
 
@@ -113,33 +108,9 @@ def _check(users: int, items: int, interactions: int, depth: int, nodes: int, ch
         raise ConfigError(problems)
 
 
-def _plant(generator: Generator, items: int, depth: int, nodes: int) -> tuple[_World, pa.Table]:
-    """Draw the paths of all items."""
-    first = generator.integers(0, nodes**depth, items)
-    shared = np.flatnonzero(generator.random(items) < SHARED)
-    second = generator.integers(0, nodes**depth, len(shared))
-    different = second != first[shared]
-    item = np.concatenate([np.arange(items), shared[different]])
-    code = np.concatenate([first, second[different]])
-    # The position of an item in its path is random; it is the popularity rank there.
-    order = np.lexsort((generator.random(len(item)), code))
-    item, code = item[order], code[order]
-    paths, starts = np.unique(code, return_index=True)
-    _, prefixes, prefix_of = np.unique(paths // nodes, return_index=True, return_inverse=True)
-    cover = np.argsort(first, kind="stable")
-    world = _World(
-        starts=np.append(starts, len(item)),
-        members=item,
-        prefixes=np.append(prefixes, len(paths)),
-        prefix_of=prefix_of,
-        cover=cover,
-        cover_path=np.searchsorted(paths, first[cover]),
-    )
-    layers = {f"c{layer + 1}": code // nodes ** (depth - 1 - layer) % nodes for layer in range(depth)}
-    return world, pa.table({"item_id": item, **layers}).sort_by("item_id")
-
-
-def _walks(generator: Generator, world: _World, users: int, interactions: int, chunk: int) -> Iterator[pa.Table]:
+def _walks(
+    generator: Generator, world: World, choose: _Choose, users: int, interactions: int, chunk: int
+) -> Iterator[pa.Table]:
     """The rows of all users in tables of about `chunk` rows."""
     # User r takes each item of the r-th share of `cover` once.
     bounds = np.arange(users + 1) * len(world.cover) // users
@@ -154,7 +125,7 @@ def _walks(generator: Generator, world: _World, users: int, interactions: int, c
     for end in cuts.tolist():
         group = slice(begin, end)
         owner = np.repeat(np.arange(end - begin), lengths[group])
-        items = _choices(generator, world, owner, bounds[begin : end + 1], lengths[group])
+        items = choose(generator, owner, bounds[begin : end + 1], lengths[group])
         start = generator.integers(1_000_000_000, 1_400_000_000, end - begin)
         gaps = generator.exponential(86_400, len(owner)).astype(np.int64) + 1
         elapsed = np.cumsum(gaps)
@@ -164,34 +135,24 @@ def _walks(generator: Generator, world: _World, users: int, interactions: int, c
         begin = end
 
 
-def _choices(generator: Generator, world: _World, owner: Integers, bounds: Integers, lengths: Integers) -> Integers:
+def _choices(world: World, generator: Generator, owner: Integers, bounds: Integers, lengths: Integers) -> Integers:
     """One item per row for a group of users; `bounds` delimits the items of `world.cover` that each takes once."""
-    users, rows = len(lengths), len(owner)
+    rows = len(owner)
     first = np.cumsum(lengths) - lengths
-    # Up to three preferred prefixes: that of the own items, and two drawn by popularity.
-    home = world.cover_path[np.minimum(bounds[:-1], len(world.cover) - 1)]
-    prefixes = np.column_stack([world.prefix_of[home], _zipf(generator, len(world.prefixes) - 1, (users, 2))])
-    width = generator.integers(1, 4, users)
+    prefixes, width = preferred_prefixes(generator, world, bounds)
     switches = _running(generator.random(rows) < SWITCH, first, owner)
     prefix = prefixes[owner, switches % width[owner]]
     # Inside a prefix the user walks from path to path, cyclically.
     low, size = world.prefixes[prefix], np.diff(world.prefixes)[prefix]
-    origin = _zipf(generator, size, rows)[first][owner]
+    origin = zipf(generator, size, rows)[first][owner]
     path = low + (origin + _running(generator.random(rows) < STEP, first, owner)) % size
-    chosen: Integers = world.members[world.starts[path] + _zipf(generator, np.diff(world.starts)[path], rows)]
+    chosen: Integers = world.members[world.starts[path] + zipf(generator, np.diff(world.starts)[path], rows)]
     # The user's own items are at random rows.
     shuffled = np.lexsort((generator.random(rows), owner))
     place = np.arange(rows) - first[owner]
     mine = place < np.diff(bounds)[owner]
     chosen[shuffled[mine]] = world.cover[bounds[:-1][owner][mine] + place[mine]]
     return chosen
-
-
-def _zipf(generator: Generator, size: Integers | int, shape: int | tuple[int, int]) -> Integers:
-    """Ranks from 0 to size - 1, rank r with probability about proportional to 1 / (r + 1)."""
-    ranks: Integers = (np.power(np.asarray(size) + 1.0, generator.random(shape)) - 1).astype(np.int64)
-    np.minimum(ranks, np.asarray(size) - 1, out=ranks)
-    return ranks
 
 
 def _running(events: NDArray[np.bool_], first: Integers, owner: Integers) -> Integers:

@@ -4,7 +4,7 @@
 functions return (query,) float64; the protocol averages them without weights.
 
 The truth is a list: an item that occurs in it twice counts twice in |truth|. A recommended item is one hit, however
-often the truth repeats it, so recall stays below 1 for a truth with repeats.
+often the truth repeats it, so recall stays below 1 for a truth with repeats. `distinct_recall` counts repeats once.
 """
 
 from __future__ import annotations
@@ -45,6 +45,15 @@ def precision(hits: NDArray[np.bool_]) -> NDArray[np.float64]:
 def recall(hits: NDArray[np.bool_], truth: Ragged) -> NDArray[np.float64]:
     """hits / |truth|; 0 for an empty truth."""
     shares: NDArray[np.float64] = hits.sum(axis=1) / np.maximum(truth.lengths, 1)
+    return shares
+
+
+def distinct_recall(hits: NDArray[np.bool_], truth: Ragged) -> NDArray[np.float64]:
+    """hits / |set(truth)|; 0 for an empty truth. Equals `recall` where the truth has no repeats.
+
+    Libraries such as ranx and RecTools take the truth as a set and report this figure.
+    """
+    shares: NDArray[np.float64] = hits.sum(axis=1) / np.maximum(distinct_counts(truth), 1)
     return shares
 
 

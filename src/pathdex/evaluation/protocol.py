@@ -159,6 +159,7 @@ def evaluate_method(
     per_user = {
         "precision": precision,
         "recall": recall,
+        "distinct_recall": metrics.distinct_recall(hits, truth),
         "f_measure": metrics.f_measure(precision, recall),
         "ndcg": metrics.ndcg(hits, truth),
         "hit_rate": metrics.hit_rate(hits),

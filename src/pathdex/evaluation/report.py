@@ -48,6 +48,7 @@ _RESULT_COLUMNS: Columns[MethodResult] = [
     ("candidates", lambda result: f"{result.figures['candidates']:,.0f}"),
     ("precision", _figure("precision")),
     ("recall", _figure("recall")),
+    ("distinct recall", _figure("distinct_recall")),
     ("F", lambda result: f"{_figure('f_measure')(result)} ± {_figure('f_measure_standard_error')(result)}"),
     ("NDCG", _figure("ndcg")),
     ("hit rate", _figure("hit_rate")),

@@ -26,7 +26,7 @@ from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 SCHEMA = 1
-SPREAD = ("precision", "recall", "f_measure", "ndcg", "hit_rate", "mrr", "coverage", "candidates")
+SPREAD = ("precision", "recall", "distinct_recall", "f_measure", "ndcg", "hit_rate", "mrr", "coverage", "candidates")
 """Figures reported with mean and standard deviation over the seeds."""
 Row = dict[str, Any]
 
@@ -235,9 +235,12 @@ class _Collector:
 
 
 def _spreads(rows: Sequence[Row], keys: Sequence[str]) -> Row:
-    """The mean of each figure, and its standard deviation under `KEY_deviation`."""
+    """The mean of each figure, and its standard deviation under `KEY_deviation`.
+
+    A figure that some row lacks is left out: steps that an earlier version finished have fewer figures.
+    """
     found: Row = {}
-    for key in keys:
+    for key in (key for key in keys if all(key in row for row in rows)):
         found[key], found[f"{key}_deviation"] = spread([row[key] for row in rows])
     return found
 

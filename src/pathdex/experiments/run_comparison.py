@@ -19,7 +19,7 @@ from pathdex.experiments.runs import Run
 from pathdex.progress import Progress
 from pathdex.storage.json_file import write_json
 
-METRICS = ("precision", "recall", "f_measure", "ndcg", "hit_rate", "mrr")
+METRICS = ("precision", "recall", "distinct_recall", "f_measure", "ndcg", "hit_rate", "mrr")
 
 
 @dataclass(frozen=True)

@@ -26,3 +26,7 @@ def test_the_mean_skips_unknown_values() -> None:
 
 def test_hyper_parameters_are_listed_as_json() -> None:
     assert listed({"encoder": "gru", "epochs": 3}) == 'encoder "gru", epochs 3'
+
+
+def test_a_figure_that_was_not_measured_is_a_dash() -> None:
+    assert share({"f": 0.5, "f_deviation": None}, "g") == "–"

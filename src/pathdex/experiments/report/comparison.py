@@ -25,7 +25,8 @@ def comparison_parts(results: Results) -> list[Part]:
         ),
         *(_accuracy(results, filter_seen) for filter_seen in SEEN_ITEMS),
         Text(
-            "Precision, recall and F are computed per user and averaged. `candidates` is the mean number of items per "
+            "Precision, recall and F are computed per user and averaged. Recall counts repeats in the truth, as in the "
+            "paper; distinct recall counts every item of the truth once. `candidates` is the mean number of items per "
             "user that got a final score. It does not count inner tree nodes, graph nodes that a search visits, or "
             "items cut by a limit on candidates."
         ),
@@ -52,11 +53,12 @@ def _accuracy(results: Results, filter_seen: bool) -> TextTable:
             row["method"],
             options_text(row["options"]),
             f"{row['candidates']:,.0f}",
-            *(share(row, key) for key in ("precision", "recall", "f_measure", "ndcg", "hit_rate")),
+            *(share(row, key) for key in ("precision", "recall", "distinct_recall", "f_measure", "ndcg", "hit_rate")),
         ]
         for row in rows
     ]
-    head = ["method", "options", "candidates", f"P@{n}", f"R@{n}", f"F@{n}", f"NDCG@{n}", "hit rate"]
+    head = ["method", "options", "candidates", f"P@{n}", f"R@{n}", f"distinct R@{n}", f"F@{n}"]
+    head += [f"NDCG@{n}", "hit rate"]
     spread = f"mean ± standard deviation of {seeds} seeds" if seeds > 1 else "one seed"
     bold = [number for number, row in enumerate(rows) if row["method"] == DeepRetrieval.name and row["main"]]
     title = f"Accuracy in %, {SEEN_ITEMS[filter_seen]}, {spread}"

@@ -13,7 +13,9 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 def share(row: Row, key: str, digits: int = 2) -> str:
-    """Mean and standard deviation in percent."""
+    """Mean and standard deviation in percent; a dash for a figure that an earlier version did not measure."""
+    if key not in row:
+        return percent(None)
     deviation = row[f"{key}_deviation"]
     return percent(row[key], digits) + ("" if deviation is None else f" ± {100 * deviation:.{digits}f}")
 
