@@ -11,6 +11,7 @@ import sys
 
 TRAINING = {
     "accuracy": "benchmarks.accuracy",
+    "robustness": "benchmarks.robustness",
     "e-step": "benchmarks.e_step",
     "m-step": "benchmarks.m_step",
     "scale": "benchmarks.scale",

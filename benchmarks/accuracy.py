@@ -8,22 +8,25 @@ deviation; ratios are computed per seed.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from rich.console import Console
 from rich.table import Table
 
-import pathdex
 from benchmarks.machine import describe_machine, peak_memory
-from benchmarks.sets import SETS, DataSet
-from pathdex.errors import IndexHealthWarning
+from benchmarks.sets import ACCURACY_SETS, SETS, DataSet
+from benchmarks.training_runs import (
+    compile_kernels,
+    fit_model,
+    parsed_parameters,
+    parsed_seeds,
+    run_options,
+    spread,
+    write_figures,
+)
 from pathdex.evaluation.comparison import comparison_methods, held_out_queries, search_options
 from pathdex.evaluation.protocol import evaluate
 
@@ -31,41 +34,28 @@ from pathdex.evaluation.protocol import evaluate
 def run(names: list[str], seeds: list[int], on: str, parameters: dict[str, Any], out: Path | None) -> dict[str, Any]:
     """Train and evaluate every set with every seed, and print the table."""
     report: dict[str, Any] = {"machine": describe_machine(), "on": on, "parameters": parameters, "sets": {}}
-    _compile()
+    compile_kernels()
     for name in names:
         runs = [_run_one(SETS[name], seed, on, parameters) for seed in seeds]
         report["sets"][name] = {"n": SETS[name].n, "seeds": seeds, "runs": runs}
         console = Console(width=120)
         console.print(_table(name, SETS[name], runs))
         console.print(_times(runs))
-        if out is not None:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            out.write_text(json.dumps(report, indent=1) + "\n")
+        write_figures(report, out)
     return report
-
-
-def _compile() -> None:
-    """Train on a few rows first, so that the times do not include compilation."""
-    users, steps = np.repeat(np.arange(20), 5), np.tile(np.arange(5), 20)
-    data = pathdex.read(pl.DataFrame({"user": users, "item": (users + steps) % 7, "time": steps}))
-    with warnings.catch_warnings():
-        # An index of seven items is never healthy.
-        warnings.simplefilter("ignore", IndexHealthWarning)
-        pathdex.DeepRetrieval(epochs=1, rounds=1, final_epochs=0).fit(data)
 
 
 def _run_one(data: DataSet, seed: int, on: str, parameters: dict[str, Any]) -> dict[str, Any]:
     started = time.monotonic()
     split = data.split(seed)
-    model = pathdex.DeepRetrieval(seed=seed, **parameters).fit(split.train)
-    trained = time.monotonic()
+    model, times = fit_model(split, seed, parameters)
     methods = comparison_methods(model, split.train, options=search_options(data.n, candidates=data.candidates))
     result = evaluate(methods, held_out_queries(split, on), n=data.n, item_counts=split.train.item_counts())
     health = model.health()
     return {
         "seed": seed,
         **result.to_dict(),
-        "train_seconds": trained - started,
+        **times,
         "seconds": time.monotonic() - started,
         "peak_memory_gb": peak_memory(),
         "path_size_wanted": model.get_params()["path_size"],
@@ -88,10 +78,10 @@ def _table(name: str, data: DataSet, runs: list[dict[str, Any]]) -> Table:
         table.add_row(
             removed[0]["method"],
             f"{np.mean([cell['candidates'] for cell in removed]):,.0f}",
-            _spread([100 * cell["f_measure"] for cell in removed]),
-            _spread([cell["f_measure"] / top for cell, top in zip(removed, ceiling, strict=True)], 3),
-            _spread([100 * cell["recall"] for cell in removed]),
-            _spread([100 * cell["f_measure"] for cell in kept]),
+            spread([100 * cell["f_measure"] for cell in removed]),
+            spread([cell["f_measure"] / top for cell, top in zip(removed, ceiling, strict=True)], 3),
+            spread([100 * cell["recall"] for cell in removed]),
+            spread([100 * cell["f_measure"] for cell in kept]),
         )
     return table
 
@@ -100,9 +90,9 @@ def _times(runs: list[dict[str, Any]]) -> Table:
     """Time by part of the training; score collection also as a share of the E-steps."""
     table = Table("encoder", "E-steps", "scores", "of the E-steps", "M-steps", "rest and evaluation", title="seconds")
     rows = [_parts(run) for run in runs]
-    cells = [_spread([row[part] for row in rows], 1) for part in ("encoder", "e_steps", "scores")]
-    cells.append(_spread([row["scores"] / max(row["e_steps"], 1e-9) for row in rows]))
-    table.add_row(*cells, *(_spread([row[part] for row in rows], 1) for part in ("m_steps", "rest")))
+    cells = [spread([row[part] for row in rows], 1) for part in ("encoder", "e_steps", "scores")]
+    cells.append(spread([row["scores"] / max(row["e_steps"], 1e-9) for row in rows]))
+    table.add_row(*cells, *(spread([row[part] for row in rows], 1) for part in ("m_steps", "rest")))
     return table
 
 
@@ -125,18 +115,6 @@ def _of(run: dict[str, Any], method: str) -> dict[str, Any]:
     return found
 
 
-def _spread(values: list[float], digits: int = 2) -> str:
-    mean = f"{np.mean(values):.{digits}f}"
-    return mean if len(values) == 1 else f"{mean} ± {np.std(values, ddof=1):.{digits}f}"
-
-
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks accuracy", description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--sets", default=",".join(SETS), help="comma-separated: " + ", ".join(SETS))
-    parser.add_argument("--seeds", default="0,1,2", help="comma-separated")
-    parser.add_argument("--on", choices=["test", "valid"], default="test", help="held-out users")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a hyper-parameter")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
-    given = parser.parse_args(arguments)
-    parameters = {key: json.loads(value) for key, value in (one.split("=", 1) for one in given.set)}
-    run(given.sets.split(","), [int(seed) for seed in given.seeds.split(",")], given.on, parameters, given.out)
+    given = run_options("accuracy", __doc__, ACCURACY_SETS).parse_args(arguments)
+    run(given.sets.split(","), parsed_seeds(given), given.on, parsed_parameters(given), given.out)

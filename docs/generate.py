@@ -20,6 +20,7 @@ from pathdex.config import PRESETS, Config, EncoderConfig, RunOptions
 from pathdex.data import findings
 from pathdex.data.columns import COMMON_NAMES
 from pathdex.data.datasets import DATASETS
+from pathdex.data.synthetic_variants import VARIANTS
 from pathdex.recommenders.ffm_hnsw import FFMConfig
 from pathdex.recommenders.implicit_als import ALSConfig
 from pathdex.recommenders.jtm import JTM
@@ -143,6 +144,20 @@ def _sources() -> str:
     return _table(["name", "file", "read with", "validation + test users"], rows)
 
 
+def _variants() -> str:
+    rows = [
+        [
+            f"`{name}`",
+            one.summary,
+            *(f"{count:,}" for count in (one.users, one.items, one.interactions)),
+            *(f"{share:g}" for share in dataclasses.astuple(one.habits)),
+        ]
+        for name, one in VARIANTS.items()
+    ]
+    head = ["variant", "what it is", "users", "items", "rows", "order", "repetition", "popularity"]
+    return _table(head, rows)
+
+
 def _commands() -> str:
     rows = [[f"`pathdex {name}`", (command.help or "").split("\n")[0]] for name, command in commands()]
     return _table(["command", "what it does"], rows)
@@ -196,6 +211,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "finding-codes": _finding_codes,
     "column-names": _column_names,
     "sources": _sources,
+    "variants": _variants,
     "commands": _commands,
     "comparison": _comparison,
 }

@@ -1,0 +1,70 @@
+"""What the benchmarks that train models share: options, a warm-up, the training itself, and means over seeds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import pathdex
+from pathdex.data.splits import Split
+from pathdex.errors import IndexHealthWarning
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
+
+
+def run_options(name: str, description: str | None, sets: list[str], *, on: str = "test") -> argparse.ArgumentParser:
+    """A parser with the options of all benchmarks that train models."""
+    parser = argparse.ArgumentParser(prog=f"benchmarks {name}", description=(description or "").splitlines()[0])
+    parser.add_argument("--sets", default=",".join(sets), help="comma-separated: " + ", ".join(sets))
+    parser.add_argument("--seeds", default="0,1,2", help="comma-separated")
+    parser.add_argument("--on", choices=["test", "valid"], default=on, help="held-out users")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a hyper-parameter")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    return parser
+
+
+def parsed_seeds(given: argparse.Namespace) -> list[int]:
+    return [int(seed) for seed in given.seeds.split(",")]
+
+
+def parsed_parameters(given: argparse.Namespace) -> dict[str, Any]:
+    """The hyper-parameters of `--set`; values are JSON."""
+    return {key: json.loads(value) for key, value in (one.split("=", 1) for one in given.set)}
+
+
+def compile_kernels() -> None:
+    """Train on a few rows first, so that the times do not include compilation."""
+    users, steps = np.repeat(np.arange(20), 5), np.tile(np.arange(5), 20)
+    data = pathdex.read(pl.DataFrame({"user": users, "item": (users + steps) % 7, "time": steps}))
+    with warnings.catch_warnings():
+        # An index of seven items is never healthy.
+        warnings.simplefilter("ignore", IndexHealthWarning)
+        pathdex.DeepRetrieval(epochs=1, rounds=1, final_epochs=0).fit(data)
+
+
+def fit_model(split: Split, seed: int, parameters: dict[str, Any]) -> tuple[DeepRetrieval, dict[str, float]]:
+    """Train Deep Retrieval; also the seconds it took, by the clock and on the processor."""
+    started, busy = time.monotonic(), time.process_time()
+    # To select on validation users, pass `validation=split.valid` here, and evaluate on test users.
+    model = pathdex.DeepRetrieval(seed=seed, **parameters).fit(split.train)
+    times = {"train_seconds": time.monotonic() - started, "train_cpu_seconds": time.process_time() - busy}
+    return model, times
+
+
+def spread(values: list[float], digits: int = 2) -> str:
+    """Mean and sample standard deviation over the seeds."""
+    mean = f"{np.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {np.std(values, ddof=1):.{digits}f}"
+
+
+def write_figures(report: dict[str, Any], file: Path | None) -> None:
+    """Write the figures so far as JSON."""
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(report, indent=1) + "\n")

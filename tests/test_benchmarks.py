@@ -1,0 +1,57 @@
+"""The parts of the benchmarks that judge; measuring needs data and time."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+from benchmarks.__main__ import NAMES
+from benchmarks.robustness import BASELINES, CEILING, OWN, flags, ratios
+from benchmarks.training_runs import parsed_parameters, run_options, spread
+
+TRAINING_ONLY = ("accuracy", "robustness", "e-step", "m-step", "scale")
+
+
+def run_with(values: dict[str, float]) -> dict[str, Any]:
+    """A run in which every method has F = 0.1, except those in `values`."""
+    names = (*BASELINES, CEILING, *OWN)
+    removed = [{"method": name, "filter_seen": True, "f_measure": values.get(name, 0.1)} for name in names]
+    kept = [{"method": name, "filter_seen": False, "f_measure": 0.0} for name in names]
+    return {"results": [*removed, *kept]}
+
+
+@pytest.mark.parametrize("name", TRAINING_ONLY)
+def test_every_training_benchmark_has_a_main(name: str) -> None:
+    assert callable(importlib.import_module(NAMES[name]).main)
+
+
+def test_equal_figures_raise_no_flag() -> None:
+    assert flags([run_with({})]) == []
+
+
+def test_a_baseline_that_is_better_is_named() -> None:
+    assert flags([run_with({"popularity": 0.11})]) == [f"{name}: 0.909 of popularity" for name in OWN]
+
+
+def test_the_limits_to_brute_force_depend_on_the_candidates() -> None:
+    # 0.1 / 0.102 = 0.980: enough for 5 n, too little for 10 n, no rule for the default beam.
+    assert flags([run_with({CEILING: 0.102})]) == ["deep-retrieval, 10 n: 0.980 of brute-force"]
+
+
+def test_flags_follow_the_mean_of_the_ratios_over_the_seeds() -> None:
+    runs = [run_with({"item-cf": 0.08}), run_with({"item-cf": 0.11})]
+    assert ratios(runs, OWN[0], "item-cf") == pytest.approx([1.25, 1 / 1.1])
+    assert flags(runs) == []
+
+
+def test_options_are_json() -> None:
+    parser = run_options("x", "Text.\n\nMore.", ["a", "b"])
+    given = parser.parse_args(["--set", "epochs=2", "--set", 'encoder="pooled"'])
+    assert parsed_parameters(given) == {"epochs": 2, "encoder": "pooled"}
+    assert given.sets == "a,b"
+
+
+def test_spread_is_the_sample_deviation() -> None:
+    assert spread([1.0]) == "1.00"
+    assert spread([1.0, 3.0], 1) == "2.0 ± 1.4"
