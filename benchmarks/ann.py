@@ -29,7 +29,7 @@ from benchmarks.ann_models import NAMES, Trained, trained
 from benchmarks.exhaustive import Exhaustive
 from benchmarks.report import Report, arguments_parser, chosen, open_report
 from benchmarks.timing import Task, alternate
-from pathdex.evaluation import metrics
+from pathdex import metrics
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table
 from pathdex.retrieval.filters import Filters
 

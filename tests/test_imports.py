@@ -20,6 +20,7 @@ ORDER = [
     "storage",
     "system",
     "data",
+    "metrics",
     "kernels",
     "model",
     "index",

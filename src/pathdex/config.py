@@ -24,6 +24,13 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_BEFORE = {
+    "bias_start": "zero",
+    "popularity_weight": 0.0,
+    "neighbour_smoothing": 0.02,
+    "neighbour_share": 0.2,
+}
+"""What earlier versions did where they had no such hyper-parameter."""
 MAX_PATHS = 2**62
 """Upper bound of K^D: a path is one int64 code."""
 
@@ -49,8 +56,16 @@ class EncoderConfig:
         choices=("uniform", "popularity", "in-batch", "mixed"),
     )
     num_negatives: int = parameter(1000, "sampled negatives per batch", low=1)
-    next_items: int = parameter(
-        1, "targets: one of this many next items, drawn again each epoch; 1: always the next item", low=1
+    next_items: int | None = parameter(
+        None,
+        "targets: one of this many next items, near ones more often; 1: always the next item; default: chosen on "
+        "held-out data by Deep Retrieval, 1 for other models",
+        low=1,
+    )
+    bias_start: str = parameter(
+        "log-count",
+        "initial item biases: the centred log of the item's count, or zero",
+        choices=("log-count", "zero"),
     )
     epochs: int = parameter(10, "encoder epochs (warm schedule) or joint epochs (paper schedule)", low=0)
     batch_size: int = parameter(1024, "interactions per encoder step", low=1)
@@ -79,6 +94,12 @@ class EncoderConfig:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """From values by name; raises one `ConfigError` that lists unknown names and all other problems."""
         return from_keywords(cls, values)
+
+    @classmethod
+    def from_stored(cls, values: Mapping[str, Any]) -> Self:
+        """From the values in a bundle or a run, perhaps of a version that lacked some hyper-parameters."""
+        names = {spec.name for spec in dataclasses.fields(cls)}
+        return cls.from_dict({**{name: value for name, value in _BEFORE.items() if name in names}, **values})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,14 +151,23 @@ class Config(EncoderConfig):
 
     # Retrieval.
     beam_size: int = parameter(50, "B, default number of paths per query", low=1)
-    path_weight: float = parameter(0.6, "weight of the log path probability in the final score", low=0.0)
-    neighbours: int = parameter(
-        0, "co-occurrence neighbours per item, which provide a fifth of the candidates; 0: off", low=0
+    path_weight: float | None = parameter(
+        None, "weight of the log path probability in the final score; default: fitted on held-out data", low=0.0
     )
-    neighbour_weight: float = parameter(
-        1.0,
-        "weight of the log neighbour similarity in the final score",
-        low=0.0,
+    popularity_weight: float | None = parameter(
+        None, "weight of the log item count in the final score, part of the item bias; default: fitted on held-out data"
+    )
+    neighbours: int | None = parameter(
+        None, "co-occurrence neighbours per item; 0: off; default: 50 if they help on held-out data, else 0", low=0
+    )
+    neighbour_weight: float | None = parameter(
+        None, "weight of the log neighbour similarity in the final score; default: fitted on held-out data", low=0.0
+    )
+    neighbour_smoothing: float | None = parameter(
+        None, "added to similarities before the logarithm; default: fitted on held-out data", above=0.0
+    )
+    neighbour_share: float | None = parameter(
+        None, "share of the candidates that neighbours provide; default: fitted on held-out data", low=0.0, high=1.0
     )
 
     def _cross_checks(self) -> list[Problem]:
@@ -224,7 +254,11 @@ _PAPER = {
     "scoring": "streaming",
     "shared_items": False,
     "dropout": 0.0,
+    "next_items": 1,
+    "bias_start": "zero",
     "path_weight": 0.0,
+    "popularity_weight": 0.0,
+    "neighbours": 0,
 }
 
 PRESETS: dict[str, dict[str, Any]] = {

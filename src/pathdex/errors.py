@@ -11,7 +11,9 @@
     ├── ServerError (ConnectionError)    a server is unreachable, refuses its client, or cannot answer now
     └── MissingExtraError (ImportError)  an optional package is not installed
 
-    IndexHealthWarning (UserWarning)     an M-step left the index in bad shape; docs/warnings.md explains its code
+    AccuracyWarning (UserWarning)        a trained model is below a simple baseline on held-out data
+    IndexHealthWarning (UserWarning)     an M-step left the index in bad shape
+                                         (docs/warnings.md explains the codes of both)
 
 Config, data and query errors hold `Problem`s: the argument, its value, the rule it breaks and the remedy. Messages are
 written from these fields; nothing reads a field from a message.
@@ -128,6 +130,10 @@ class MissingExtraError(PathdexError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}; install it with: pip install 'pathdex[{extra}]'")
+
+
+class AccuracyWarning(UserWarning):
+    """A trained model is below a simple baseline. The message begins with a code that docs/warnings.md explains."""
 
 
 class IndexHealthWarning(UserWarning):

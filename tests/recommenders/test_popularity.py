@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from pathdex.data.interactions import Interactions
+from pathdex.data.interactions import Interactions, popularity_order
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import QueryError
-from pathdex.recommenders.popularity import Popularity, popularity_order
+from pathdex.recommenders.popularity import Popularity
 from tests.recommender_contract import RecommenderContract
 
 

@@ -61,6 +61,11 @@ class Interactions:
         return replace(self, sequences=sequences, users=self.users.take(rows), times=times)
 
 
+def popularity_order(item_counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Item codes by descending count, ties by ascending code."""
+    return np.argsort(-item_counts.astype(np.int64), kind="stable")
+
+
 def check_interactions(data: object) -> None:
     """Raise `DataError` unless `data` is what `read` returns."""
     if not isinstance(data, Interactions):

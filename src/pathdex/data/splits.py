@@ -28,6 +28,10 @@ class Queries:
     def __len__(self) -> int:
         return len(self.history)
 
+    def take(self, rows: NDArray[np.integer]) -> Queries:
+        """The given rows, in the given order."""
+        return Queries(self.users.take(rows), self.history.take(rows), self.truth.take(rows))
+
     def __repr__(self) -> str:
         return f"Queries({len(self):,} users, {len(self.truth.values):,} items to find)"
 
@@ -117,6 +121,21 @@ def split_leave_last(data: Interactions, *, k: int = 1) -> Split:
     before_valid, before_test, end = (np.where(long, lengths - rest, 0) for rest in (2 * k, k, 0))
     train = _heads(data, np.where(long, before_valid, lengths))
     return Split(train, _queries(data, before_valid, before_test), _queries(data, before_test, end))
+
+
+def hold_out_tails(data: Interactions, num_users: int, *, seed: int = 0) -> tuple[Interactions, Queries]:
+    """Cut the second half off the sequences of `num_users` random users: the rest of the data, and these as queries.
+
+    For choices within a training. Unlike with `split_users`, the first halves stay in the training data, so that little
+    of it is lost.
+    """
+    able = users_to_hold_out(data)
+    generator = np.random.default_rng(seed)
+    rows = np.sort(generator.permutation(able)[:num_users])
+    lengths = data.sequences.lengths
+    cuts = lengths.copy()
+    cuts[rows] = lengths[rows] // 2
+    return _heads(data, cuts), _queries(data, np.where(cuts < lengths, cuts, 0), lengths)
 
 
 SPLITS: dict[str, Callable[..., Split]] = {

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pathdex import metrics
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.errors import QueryError
-from pathdex.evaluation import metrics
 from pathdex.evaluation.protocol import check_evaluation, seen_filter
 from pathdex.progress import Progress
 from pathdex.recommenders.brute_force import BruteForce

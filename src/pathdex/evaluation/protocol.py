@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pathdex import metrics
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.errors import DataError, Problem, QueryError
-from pathdex.evaluation import metrics
 from pathdex.progress import Progress
 from pathdex.recommenders.base import Recommender, check_positive
 from pathdex.retrieval.filters import NO_FILTERS, Filters

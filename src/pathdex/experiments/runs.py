@@ -109,7 +109,8 @@ class Run:
         following += default_callbacks() if callbacks is None else callbacks
         if tensorboard:
             following.append(TensorBoard(self.path / "tensorboard"))
-        model = DeepRetrieval.from_params(self.request["config"], **self.request["options"])
-        model.fit((split or self.split()).train, callbacks=following, checkpoint=self.checkpoint, resume=resume)
+        config = Config.from_stored(self.request["config"])
+        model, split = DeepRetrieval(config, **self.request["options"]), split or self.split()
+        model.fit(split.train, validation=split.valid, callbacks=following, checkpoint=self.checkpoint, resume=resume)
         model.save(self.bundle)
         return model

@@ -62,5 +62,4 @@ def default_held_out(data: Interactions) -> dict[str, int]:
 
 
 def _first(queries: Queries, count: int) -> Queries:
-    rows = np.arange(min(count, len(queries)))
-    return Queries(queries.users.take(rows), queries.history.take(rows), queries.truth.take(rows))
+    return queries.take(np.arange(min(count, len(queries))))

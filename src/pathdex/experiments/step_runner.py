@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pathdex import metrics
 from pathdex.data.describe import describe
 from pathdex.errors import IndexHealthWarning
-from pathdex.evaluation import metrics
 from pathdex.evaluation.comparison import held_out_queries
 from pathdex.evaluation.decomposition import decompose
 from pathdex.evaluation.protocol import Method, evaluate, evaluate_method, rank_in_batches

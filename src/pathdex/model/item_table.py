@@ -6,7 +6,9 @@ autograd runs on that, and the optimizer updates only these rows.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -29,6 +31,9 @@ class ItemTable:
 
     def bias(self, rows: Tensor) -> Tensor:
         return rows[:, -1]
+
+    def set_bias(self, bias: NDArray[np.float32]) -> None:
+        self.rows[:, -1] = torch.from_numpy(bias).to(self.rows.device)
 
     def to(self, device: torch.device) -> ItemTable:
         self.rows = self.rows.to(device)

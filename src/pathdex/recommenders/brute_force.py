@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pathdex.training.callbacks import Callback
 
 
+NO_INDEX = {"path_weight": 0.0, "neighbours": 0, "popularity_weight": 0.0}
+"""Parts of Deep Retrieval's final score that exhaustive search does not have."""
+
+
 class BruteForce(Recommender):
     """Scores every item by x . y_v + b_v.
 
@@ -53,7 +57,7 @@ class BruteForce(Recommender):
         # Imported here, since Deep Retrieval imports torch.
         from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
-        model = DeepRetrieval(**{"rounds": 0, "final_epochs": 0, **self.parameters})
+        model = DeepRetrieval(**{"rounds": 0, "final_epochs": 0, **NO_INDEX, **self.parameters})
         self._wrap(model.fit(data, callbacks=callbacks))
         return self
 

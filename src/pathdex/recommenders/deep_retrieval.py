@@ -20,6 +20,7 @@ from typing_extensions import Self
 from pathdex.config import Config, RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
+from pathdex.data.splits import Queries
 from pathdex.data.vocabulary import UNKNOWN, Id
 from pathdex.errors import NotFittedError, QueryError
 from pathdex.index.health import IndexHealth, health
@@ -75,6 +76,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         self,
         data: Interactions,
         *,
+        validation: Queries | None = None,
         callbacks: Sequence[Callback] | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
@@ -82,26 +84,36 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
     ) -> Self:
         """Train the network and the paths of all items; returns the estimator.
 
+        Hyper-parameters that are left open are chosen on `validation`, such as `split.valid`, or without it on the
+        second halves of some sequences, which are then not trained on. `records` has every choice and its reason.
+
         `checkpoint` is a file for the training state; `resume=True` continues from it and gives the result of an
         uninterrupted training. `encoder_of` is a model of the same catalogue whose encoder and item vectors are reused;
         only the structure model and the paths are then trained.
         """
+        from pathdex.recommenders.final_phases import final_phases, is_open
+        from pathdex.training.held_out import hold_out
         from pathdex.training.trainer import Trainer
 
+        train, held_out = hold_out(data, validation, self.options.seed, choosing=is_open(self.config))
         trainer = Trainer(
             self.config,
             self.options,
-            data,
+            train,
+            held_out=held_out,
             callbacks=callbacks,
             checkpoint=None if checkpoint is None else Path(checkpoint),
         )
         if encoder_of is not None:
             trainer.adopt_encoder(encoder_of.config, encoder_of.model_state.all_weights())
+        self._items = data.items
+        if held_out is not None:
+            for phase in final_phases(trainer, held_out, self._of_state):
+                trainer.loop.append(phase)
         if resume:
             trainer.resume()
         trainer.run()
-        self._items = data.items
-        self._adopt(ModelState.from_trainer(trainer))
+        self._adopt(ModelState.from_trainer(trainer, data))
         return self
 
     @property
@@ -120,9 +132,13 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
     def without_neighbours(self) -> DeepRetrieval:
         """A copy that uses only the index, without neighbours. Arrays are shared."""
         config = self.config.replace(neighbours=0)
-        model = DeepRetrieval(config)
+        return self._of_state(dataclasses.replace(self.model_state, config=config, neighbours=None))
+
+    def _of_state(self, state: ModelState) -> DeepRetrieval:
+        """A model with the same catalogue and run options."""
+        model = DeepRetrieval(state.config)
         model.options, model._items = self.options, self.items
-        model._adopt(dataclasses.replace(self.model_state, config=config, neighbours=None))
+        model._adopt(state)
         return model
 
     @property
@@ -198,8 +214,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
                     remedy="ask for fewer items or allow more candidates",
                 )
         if beam is None:
-            size = max(1.0, self.postings.num_items * self.config.paths_per_item / len(self.postings))
-            beam = self.config.beam_size if candidates is None else max(1, round(2 * candidates / size))
+            beam = self.config.beam_size if candidates is None else self.model_state.beam_for(candidates)
         return {"beam": beam, "candidates": candidates}
 
     def _in_threads(self, answer: Callable[[int], None], count: int) -> None:

@@ -82,6 +82,7 @@ class FFMConfig:
     def encoder_config(self) -> EncoderConfig:
         """The corresponding `EncoderConfig`."""
         return EncoderConfig(
+            bias_start="zero",
             shared_items=False,
             embedding_dim=FIELDS * self.factors,
             history_length=self.history_length,

@@ -14,14 +14,13 @@ from scipy import sparse
 from typing_extensions import Self
 
 from pathdex.config import RunOptions
-from pathdex.data.interactions import Interactions, check_interactions
+from pathdex.data.interactions import Interactions, check_interactions, popularity_order
 from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
 from pathdex.errors import DataError, NotFittedError
 from pathdex.parameters import check_fields, from_keywords, parameter
 from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.capabilities import HasVectors
-from pathdex.recommenders.popularity import popularity_order
 from pathdex.retrieval.exhaustive import rank_exhaustively
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking, replace_rows

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from typing_extensions import Self
 
-from pathdex.data.interactions import Interactions, check_interactions
+from pathdex.data.interactions import Interactions, check_interactions, popularity_order
 from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
 from pathdex.errors import ConfigError, NotFittedError, Problem, did_you_mean
 from pathdex.index.neighbours import nearest_items, rows_of
 from pathdex.kernels.neighbours import Neighbours
 from pathdex.recommenders.base import EstimatorState, Recommender
-from pathdex.recommenders.popularity import popularity_order
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, join_rankings, row_blocks, top_n_of
 from pathdex.training.callbacks import Callback, following

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SHRINKAGE = 20.0
 """Lowers the similarity of rare items, which is high for few shared users."""
+NEIGHBOURS_KEPT = 50
+"""Neighbours per item unless their number is set."""
 NEIGHBOURS = ("neighbours.offsets", "neighbours.items", "neighbours.similarities")
 """Names of the arrays in a bundle."""
 
@@ -46,22 +48,26 @@ class ModelState:
     neighbours: Neighbours | None = None
 
     @classmethod
-    def from_trainer(cls, trainer: Trainer) -> Self:
-        """The state after a finished training."""
+    def from_trainer(cls, trainer: Trainer, data: Interactions | None = None) -> Self:
+        """The state of a trainer. Neighbours are those in `data`; default: the training data."""
         from pathdex.model.network import ITEM_ROWS
+        from pathdex.training.encoder_phase import centred_log_counts
 
-        config, weights = trainer.config, dict(trainer.network.export())
+        config, weights = trainer.chosen_config, dict(trainer.network.export())
         assert config.num_nodes is not None
         postings = Postings.from_paths(trainer.paths, config.num_nodes, config.depth)
         counts = trainer.assigner.counts
         rows, shares = weights.pop(ITEM_ROWS), postings.log_shares(counts)
-        near = learn_neighbours(trainer.data, config.neighbours, trainer.options.threads)
+        near = learn_neighbours(data or trainer.data, config.neighbours, trainer.options.threads)
+        if config.popularity_weight:
+            rows = rows.copy()
+            rows[:, -1] += np.float32(config.popularity_weight) * centred_log_counts(counts)
         return cls(config, weights, rows, trainer.paths, counts, postings, shares, trainer.records, near)
 
     @classmethod
     def from_state(cls, state: EstimatorState) -> Self:
         """The state in a bundle. Arrays stay memory-mapped."""
-        config, arrays = Config.from_dict(state.settings["config"]), state.arrays
+        config, arrays = Config.from_stored(state.settings["config"]), state.arrays
         assert config.num_nodes is not None
         postings = Postings.from_sorted(
             arrays["postings.paths"],
@@ -115,6 +121,11 @@ class ModelState:
 
         return {**self.weights, ITEM_ROWS: self.rows}
 
+    def beam_for(self, candidates: int) -> int:
+        """A beam that finds about twice so many candidates, counted with repetitions."""
+        size = self.postings.num_items * self.config.paths_per_item / len(self.postings)
+        return max(1, round(2 * candidates / max(1.0, size)))
+
     def retriever(self) -> Retriever:
         """The compiled query engine."""
         return Retriever(
@@ -130,10 +141,11 @@ class ModelState:
         )
 
 
-def learn_neighbours(data: Interactions, k: int, threads: int | None) -> Neighbours | None:
-    """The `k` nearest neighbours of each item by shared users; None if `k` is 0."""
-    if not k:
+def learn_neighbours(data: Interactions, k: int | None, threads: int | None) -> Neighbours | None:
+    """The `k` nearest neighbours of each item by shared users; `NEIGHBOURS_KEPT` if `k` is None, none if it is 0."""
+    if k == 0:
         return None
+    k = NEIGHBOURS_KEPT if k is None else k
     from pathdex.data.matrix import interaction_matrix
     from pathdex.index.neighbours import nearest_items
 

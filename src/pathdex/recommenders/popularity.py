@@ -9,18 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from pathdex.data.interactions import Interactions, check_interactions
+from pathdex.data.interactions import Interactions, check_interactions, popularity_order
 from pathdex.data.ragged import Ragged
 from pathdex.errors import NotFittedError
 from pathdex.recommenders.base import EstimatorState, Recommender
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking
 from pathdex.training.callbacks import Callback, following
-
-
-def popularity_order(item_counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Item codes by descending count, ties by ascending code."""
-    return np.argsort(-item_counts.astype(np.int64), kind="stable")
 
 
 class Popularity(Recommender):

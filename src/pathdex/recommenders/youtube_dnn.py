@@ -33,5 +33,8 @@ class YouTubeDNN(VectorRecommender):
         return {name: getattr(self.config, name) for name in PARAMETERS}
 
     def set_state(self, state: EstimatorState) -> None:
-        YouTubeDNN.__init__(self, **{name: state.settings[name] for name in PARAMETERS})
+        stored = EncoderConfig.from_stored(
+            {name: value for name, value in state.settings.items() if name in PARAMETERS}
+        )
+        YouTubeDNN.__init__(self, **{name: getattr(stored, name) for name in PARAMETERS})
         super().set_state(state)

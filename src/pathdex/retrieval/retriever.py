@@ -21,14 +21,11 @@ from pathdex.kernels.neighbours import Neighbours, join_neighbours, similar_to, 
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 from pathdex.retrieval.filters import Filters
+from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.retrieval.user_state import HistoryEncoder, UserState, weights_under
 
 LISTED_ITEMS = 512
 """Up to this many eligible items are scored one by one: a beam would have to widen to find them."""
-NEIGHBOUR_SHARE = 0.2
-"""The share of the candidates reserved for neighbours."""
-NO_SIMILARITY = np.float32(0.02)
-"""Added to similarities before the logarithm: the value of an item that is similar to nothing."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,16 @@ class Candidates:
     log p(v | x). An item that only neighbours led to has the lowest value found."""
     similarity: Floats | None = None
     """The sum of each item's similarities to the history's items; None without neighbours."""
+
+
+class Sources(NamedTuple):
+    """The eligible items that paths and neighbours bring for one query."""
+
+    items: Ints
+    log_probability: Floats
+    similar_items: Ints
+    similar_to: Floats
+    """The sum of each similar item's similarities to the history's items."""
 
 
 class _Eligible(NamedTuple):
@@ -85,8 +92,7 @@ class Retriever:
         self.on_paths = PathItems.pack(postings.offsets, postings.items, log_shares)
         self.neighbours = None if neighbours is None else Neighbours.pack(*neighbours)
         self._dim = config.embedding_dim
-        self._path_weight = np.float32(config.path_weight)
-        self._neighbour_weight = np.float32(config.neighbour_weight)
+        self.weights = ScoreWeights.from_config(config)
 
     @property
     def item_vectors(self) -> Floats:
@@ -131,7 +137,7 @@ class Retriever:
         """The eligible items on a user's most probable paths, at most `candidates` of them, the most probable.
 
         If they are fewer than `min_candidates`, the beam doubles until there are enough or every path has been
-        followed. If only few items are eligible, each is scored on its own paths instead. With neighbours, a fifth of
+        followed. If only few items are eligible, each is scored on its own paths instead. With neighbours, a share of
         the candidates are the items most similar to the history that are not among the others.
         """
         exclude = NO_ITEMS if filters.exclude is None else as_readonly(filters.exclude[query], np.int32)
@@ -148,7 +154,7 @@ class Retriever:
         similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :])
         # If every eligible item is scored, no others can join.
         size = 0 if by_paths is None else len(items) if candidates is None else min(len(items), candidates)
-        reserved = int(NEIGHBOUR_SHARE * size)
+        reserved = int(self.weights.share * size)
         if reserved:
             limit = len(items) + reserved if candidates is None else candidates
             items, log_probability = join_neighbours(
@@ -193,14 +199,34 @@ class Retriever:
         )
         return (items, log_probability) if enough else None
 
+    def sources(self, state: UserState, exclude: NDArray[np.integer], *, beam: int) -> Sources:
+        """What paths and neighbours each bring for a user, before any limit."""
+        excluded = as_readonly(exclude, np.int32)
+        everything = _Eligible(ALL_ITEMS, self.postings.num_items, None)
+        found = self._follow_paths(state.vector, excluded, everything, beam, None, 1)
+        assert found is not None
+        if self.neighbours is None:
+            return Sources(*found, np.empty(0, np.int64), np.empty(0, np.float32))
+        similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :])
+        left = ~np.isin(similar.items, exclude)
+        return Sources(*found, similar.items[left], similar.similarity[left])
+
+    def reranker_scores(self, user: Floats, items: Ints) -> Floats:
+        """s(x, v) = x . y_v + b_v of some items."""
+        scores: Floats = self.item_vectors[items] @ user + self.table[items, -1]
+        return scores
+
     def rerank(self, user: Floats, found: Candidates, n: int) -> tuple[Ints, Floats]:
         """The best n candidates, best first: items and scores.
 
-        The score is s(x, v) + path_weight log p(v | x), with neighbours also + neighbour_weight log(0.02 + similarity).
+        The score is s(x, v) + path log p(v | x), with neighbours also + neighbour log(smoothing + similarity), where
+        path, neighbour and smoothing are `weights`.
         """
-        prior = self._path_weight * found.log_probability
+        weights = self.weights
+        prior = np.float32(weights.path) * found.log_probability
         if found.similarity is not None:
-            prior = prior + self._neighbour_weight * np.log(found.similarity + NO_SIMILARITY)
+            similarity = np.log(found.similarity + np.float32(weights.smoothing))
+            prior = prior + np.float32(weights.neighbour) * similarity
         best: tuple[Ints, Floats] = rerank(self.table, user, found.items, prior, n)
         return best
 

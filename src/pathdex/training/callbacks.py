@@ -177,7 +177,16 @@ _SHOWN = (
 def describe_record(record: Mapping[str, Any]) -> str:
     """One line for a finished epoch."""
     shown = {key: record[key] for key in _SHOWN if key in record}
-    return f"{record['phase']} {record['number']}  {format_figures(shown)}  {record['seconds']:.1f} s"
+    line = f"{record['phase']} {record['number']}  {format_figures(shown)}  {record['seconds']:.1f} s"
+    if "choices" in record:
+        return f"{line}\n{describe_choice(record)}"
+    return f"{line}\n  {record['reason']}" if "reason" in record else line
+
+
+def describe_choice(record: Mapping[str, Any]) -> str:
+    """What a training has chosen, and why."""
+    chosen = ", ".join(f"{name}={value:g}" for name, value in record["choices"].items())
+    return f"  chosen: {chosen}: {record['reason']}"
 
 
 def format_figures(figures: Mapping[str, Any]) -> str:

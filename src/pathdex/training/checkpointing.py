@@ -47,7 +47,9 @@ class Checkpointer:
             raise RunError(f"there is no checkpoint at {self.path}; train without --resume or resume=True")
         values, arrays = load_checkpoint(self.path)
         differing = [
-            _describe(name, values.get(name), own) for name, own in self.identity.items() if values.get(name) != own
+            _describe(name, values.get(name), own)
+            for name, own in self.identity.items()
+            if _differs(values.get(name), own)
         ]
         if differing:
             raise RunError(
@@ -58,11 +60,20 @@ class Checkpointer:
         return values, arrays
 
 
+def _differs(before: Any, now: Any) -> bool:
+    """Whether two values differ; entries that a checkpoint of an earlier version lacks do not count."""
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        return any(now.get(key) != one for key, one in before.items())
+    return bool(before != now)
+
+
 def _describe(name: str, before: Any, now: Any) -> str:
     """`config (epochs 3, now 4)`: which entries of a mapping differ."""
     if not isinstance(before, Mapping) or not isinstance(now, Mapping):
         return name
-    changed = [f"{key} {before.get(key)!r}, now {one!r}" for key, one in now.items() if before.get(key) != one]
+    changed = [
+        f"{key} {before.get(key)!r}, now {one!r}" for key, one in now.items() if key in before and before[key] != one
+    ]
     return f"{name} ({'; '.join(changed)})"
 
 

@@ -33,7 +33,7 @@ class RerankerStep:
         dense = [network.start, *network.encoder.parameters()]
         self.dense = torch.optim.Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
         self.structure: torch.optim.Adam | None = None
-        if isinstance(config, Config):
+        if isinstance(config, Config) and network.has_structure:
             self.structure = torch.optim.Adam(network.structure.parameters(), config.structure_learning_rate)
 
     def __call__(

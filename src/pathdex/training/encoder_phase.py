@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from pathdex.config import EncoderConfig
 from pathdex.data.interactions import Interactions
 from pathdex.model.network import Network
 from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arrays
+from pathdex.training.choices import next_items
 from pathdex.training.e_step import RerankerStep
 from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.path_assigner import PathAssigner
@@ -24,16 +27,29 @@ class EncoderPhase(Phase):
 
     name = "encoder"
 
-    def __init__(self, network: Network, config: EncoderConfig, data: Interactions, random: RandomStreams) -> None:
-        self.network, self.config, self.data, self.random = network, config, data, random
+    def __init__(
+        self,
+        network: Network,
+        config: EncoderConfig,
+        data: Interactions,
+        random: RandomStreams,
+        records: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        """`records` is the training log, which holds `next_items` if an earlier phase chose it."""
+        self.network, self.config, self.data, self.random, self.records = network, config, data, random, records
         self.epochs = config.epochs
         self.reranker = RerankerStep(network, config, data.item_counts())
+
+    def begin(self) -> None:
+        if self.config.bias_start == "log-count":
+            self.network.items.set_bias(centred_log_counts(self.data.item_counts()))
 
     def begin_epoch(self, epoch: int) -> int:
         config, sequences = self.config, self.data.sequences
         self.windows = cut_windows(sequences, config.history_length, self.random.generator(Stream.ORDER, epoch))
         self.batches = self.windows.batches(config.batch_size, self.random.generator(Stream.BATCHES, epoch))
-        self.readers = draw_readers(sequences, config.next_items, self.random.generator(Stream.TARGETS, epoch))
+        reach = next_items(config, self.records)
+        self.readers = draw_readers(sequences, reach, self.random.generator(Stream.TARGETS, epoch))
         return len(self.batches)
 
     def step(self, epoch: int, step: int) -> Mapping[str, float]:
@@ -86,7 +102,7 @@ class JointPhase(EncoderPhase):
         random: RandomStreams,
         assigner: PathAssigner,
     ) -> None:
-        super().__init__(network, config, data, random)
+        super().__init__(network, config, data, random, assigner.records)
         self.assigner = assigner
         samples = assigner.config.score_samples * data.num_items / data.num_interactions
         self.scored_share = min(1.0, samples)
@@ -101,3 +117,10 @@ class JointPhase(EncoderPhase):
 
     def end_epoch(self, epoch: int) -> dict[str, object]:
         return self.assigner.m_step(self.random, epoch)
+
+
+def centred_log_counts(counts: NDArray[np.int64]) -> NDArray[np.float32]:
+    """log(N_v + 1), minus its mean."""
+    logs = np.log(counts + 1.0)
+    centred: NDArray[np.float32] = (logs - logs.mean()).astype(np.float32)
+    return centred

@@ -87,9 +87,13 @@ class TrainingLoop:
         self.cursor = Cursor()
         self.device = torch.device(device)
 
-    def skip_to(self, phase: int) -> None:
+    def skip_to(self, phase: Phase) -> None:
         """Start at a later phase."""
-        self.cursor = Cursor(phase)
+        self.cursor = Cursor(self.phases.index(phase))
+
+    def append(self, phase: Phase) -> None:
+        """Add a last phase."""
+        self.phases = (*self.phases, phase)
 
     def run(self) -> None:
         """Run from the cursor to the end."""

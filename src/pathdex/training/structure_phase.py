@@ -15,6 +15,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.index.initialization import residual_kmeans_paths
 from pathdex.model.network import Network
 from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arrays
+from pathdex.training.choices import next_items
 from pathdex.training.e_step import StructureStep, position_vectors
 from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.path_assigner import PathAssigner
@@ -84,14 +85,15 @@ class StructurePhase(Phase):
         if epoch not in self.m_steps:
             return {}
         vectors = self.vectors
-        if self.config.next_items > 1:
+        if next_items(self.config, self.assigner.records) > 1:
             vectors = vectors[self._readers(Stream.SCORE_TARGETS, epoch)]
         seconds = self.assigner.collect_scores(vectors, self.random.generator(Stream.SCORE_SAMPLES, epoch))
         return {**self.assigner.m_step(self.random, epoch, self.vectors), "score_seconds": seconds}
 
     def _readers(self, stream: Stream, epoch: int) -> NDArray[np.int64]:
         """For each interaction, the one whose history predicts it: itself if `next_items` is 1."""
-        return draw_readers(self.data.sequences, self.config.next_items, self.random.generator(stream, epoch))
+        reach = next_items(self.config, self.assigner.records)
+        return draw_readers(self.data.sequences, reach, self.random.generator(stream, epoch))
 
     def state_dict(self) -> TrainingState:
         own = self.assigner.state_dict()

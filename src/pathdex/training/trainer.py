@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from pathdex.config import Config, EncoderConfig, RunOptions, default_num_nodes
 from pathdex.data.interactions import Interactions
+from pathdex.data.splits import Queries
 from pathdex.errors import ConfigError, DataError, Problem
 from pathdex.model.network import ITEM_ROWS, Network
 from pathdex.training.callbacks import Callback
 from pathdex.training.candidate_target import first_path_size
 from pathdex.training.checkpointing import Checkpointer
+from pathdex.training.choices import chosen, next_items
 from pathdex.training.encoder_phase import EncoderPhase, JointPhase
 from pathdex.training.loop import TrainingLoop
 from pathdex.training.path_assigner import PathAssigner
+from pathdex.training.pilot import PilotPhase
 from pathdex.training.random_streams import RandomStreams
 from pathdex.training.setup import prepare
 from pathdex.training.structure_phase import StructurePhase
@@ -41,29 +44,39 @@ class Trainer:
         options: RunOptions,
         data: Interactions,
         *,
+        held_out: Queries | None = None,
         callbacks: Sequence[Callback] | None = (),
         checkpoint: Path | None = None,
     ) -> None:
+        """`held_out` are queries to choose hyper-parameters by that the configuration leaves open."""
         prepare(data, options)
-        self.config, self.options, self.data = resolve(config, data), options, data
+        self.config, self.options, self.data, self.held_out = resolve(config, data), options, data, held_out
         self.network = Network(self.config, data.num_items, self.config).place(options.device)
         self.records: list[dict[str, Any]] = []
         self.assigner = PathAssigner(self.network, self.config, data, self.records, seed=options.seed)
-        first, second = (RandomStreams(options.seed, phase) for phase in range(2))
+        first, second, third = (RandomStreams(options.seed, phase) for phase in range(3))
         encoder = (
-            EncoderPhase(self.network, self.config, data, first)
+            EncoderPhase(self.network, self.config, data, first, self.records)
             if self.config.schedule == "warm"
             else JointPhase(self.network, self.config, data, first, self.assigner)
         )
         structure = StructurePhase(self.network, self.config, data, second, self.assigner, seed=options.seed)
-        self.encoder = encoder
+        self.encoder, self.structure = encoder, structure
+        pilots = []
+        if self.config.next_items is None and held_out is not None:
+            pilots = [PilotPhase(self.config, data, held_out, third, self.records, device=options.device)]
         self.loop = TrainingLoop(
-            [encoder, structure],
+            [*pilots, encoder, structure],
             callbacks,
             checkpointer(checkpoint, self.config.to_dict(), options, data),
             records=self.records,
             device=options.device,
         )
+
+    @property
+    def chosen_config(self) -> Config:
+        """The configuration with the choices of the training."""
+        return self.config.replace(**{"next_items": next_items(self.config, self.records), **chosen(self.records)})
 
     @property
     def paths(self) -> NDArray[np.int64]:
@@ -105,7 +118,7 @@ class Trainer:
         trained = {name: value for name, value in weights.items() if not name.startswith("structure.")}
         self.network.restore({**current, **trained})
         self.encoder.reranker.rows.table = self.network.items.rows
-        self.loop.skip_to(1)
+        self.loop.skip_to(self.structure)
 
 
 def train_encoder(

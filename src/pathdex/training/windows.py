@@ -34,14 +34,16 @@ class Batch:
     """(sample,) position of the target in the sequences' values."""
     targets: NDArray[np.int64]
     """(sample,) item codes."""
+    earliest: NDArray[np.int64]
+    """(sample,) the first column whose state has read enough to predict."""
 
     def read_earlier(self, readers: NDArray[np.int64]) -> Batch:
         """The same targets, each predicted by the history before `readers[position]`.
 
-        If the window starts later than that, its first state predicts the target.
+        If the window's states do not reach back that far, the distance is taken modulo the distance that they reach.
         """
         back = self.position - readers[self.position]
-        return replace(self, time=np.maximum(self.time - back, 0))
+        return replace(self, time=self.time - back % (self.time - self.earliest + 1))
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class Windows:
         position = read + 1
         window, column = np.nonzero((position >= first[:, None]) & (position < end[:, None]))
         chosen = position[window, column]
-        return Batch(inputs, window, column, chosen, self.sequences.values[chosen].astype(np.int64))
+        # Where a window starts in the middle of a sequence, its first states have read less than a query would.
+        earliest = np.where(self.at_start[numbers], 0, (first - context) // 2)[window]
+        return Batch(inputs, window, column, chosen, self.sequences.values[chosen].astype(np.int64), earliest)
 
 
 def cut_windows(sequences: Ragged, length: int, generator: np.random.Generator) -> Windows:
@@ -101,12 +105,15 @@ def cut_windows(sequences: Ragged, length: int, generator: np.random.Generator) 
 def draw_readers(sequences: Ragged, reach: int, generator: np.random.Generator) -> NDArray[np.int64]:
     """For each position, the position whose history predicts its item.
 
-    Drawn uniformly from the position itself and the `reach - 1` before it in the same sequence.
+    Drawn from the position itself and the `reach - 1` before it in the same sequence, the one at distance d with a
+    probability proportional to 1 / (d + 1): near items say most about each other.
     """
     position = np.arange(len(sequences.values))
     before = position - np.repeat(sequences.offsets[:-1], sequences.lengths)
     choices = np.minimum(before + 1, reach)
-    readers: NDArray[np.int64] = position - (generator.random(len(position)) * choices).astype(np.int64)
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, reach + 1))])
+    distance = np.searchsorted(harmonic, generator.random(len(position)) * harmonic[choices], side="right") - 1
+    readers: NDArray[np.int64] = position - np.minimum(distance, choices - 1)
     return readers
 
 

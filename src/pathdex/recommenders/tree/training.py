@@ -12,9 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from pathdex.config import RunOptions
-from pathdex.data.interactions import Interactions
+from pathdex.data.interactions import Interactions, popularity_order
 from pathdex.errors import DataError
-from pathdex.recommenders.popularity import popularity_order
 from pathdex.recommenders.tree.assignment import reassigned_tree
 from pathdex.recommenders.tree.clustering import cluster_tree
 from pathdex.recommenders.tree.config import TreeConfig

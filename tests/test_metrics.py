@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pathdex import metrics
 from pathdex.data.ragged import Ragged
 from pathdex.errors import DataError
-from pathdex.evaluation import metrics
 
 RECOMMENDED = np.array([[1, 2, 3, 4], [5, 6, 7, 8], [9, 0, -1, -1]])
 TRUTH = Ragged.from_rows([[2, 4, 9], [1, 2], [0]])

@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pathdex.data.interactions import popularity_order
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN
 from pathdex.errors import DataError, Problem
-from pathdex.recommenders.popularity import popularity_order
 
 DECILES = 10
 HEAD = 2

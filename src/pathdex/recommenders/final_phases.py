@@ -1,0 +1,147 @@
+"""What follows EM: fit the final score on held-out queries, then compare the result with simple baselines."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathdex.config import Config
+from pathdex.data.splits import Queries
+from pathdex.errors import AccuracyWarning
+from pathdex.recommenders.base import Recommender
+from pathdex.recommenders.item_cf import ItemCF
+from pathdex.recommenders.model_state import NEIGHBOURS_KEPT, ModelState
+from pathdex.recommenders.popularity import Popularity
+from pathdex.recommenders.score_fitting import BUDGET, collect_pools, fit_weights, free_weights
+from pathdex.retrieval.filters import Filters
+from pathdex.retrieval.score_weights import ScoreWeights
+from pathdex.training.encoder_phase import centred_log_counts
+from pathdex.training.held_out import SIZES, f_measures
+from pathdex.training.loop import Phase, TrainingState
+from pathdex.training.trainer import Trainer
+
+MAX_SIMILARITIES = 50_000_000
+"""Item-CF, with which the result is compared, keeps fewer neighbours per item in large catalogues."""
+
+
+class _FinalPhase(Phase):
+    """One step after the last gradient step. Its result is its record."""
+
+    epochs = 1
+
+    def __init__(self, trainer: Trainer, held_out: Queries) -> None:
+        self.trainer, self.held_out = trainer, held_out
+
+    def begin_epoch(self, epoch: int) -> int:
+        return 1
+
+    def step(self, epoch: int, step: int) -> Mapping[str, float]:
+        return {}
+
+    def state_dict(self) -> TrainingState:
+        return TrainingState()
+
+    def load_state_dict(self, state: TrainingState) -> None:
+        """The record holds the result."""
+
+
+class ScorePhase(_FinalPhase):
+    """Fits the weights that the configuration leaves open."""
+
+    name = "scores"
+
+    def end_epoch(self, epoch: int) -> dict[str, Any]:
+        config = self.trainer.chosen_config
+        state = ModelState.from_trainer(self.trainer)
+        retriever = state.retriever()
+        beam = state.beam_for(BUDGET * max(SIZES))
+        pools = collect_pools(retriever, self.held_out, centred_log_counts(state.counts), beam=beam)
+        fitted = fit_weights(
+            pools,
+            ScoreWeights.from_config(config),
+            free_weights(config),
+            neighbours_fixed=config.neighbours is not None,
+        )
+        choices: dict[str, Any] = {
+            name: value for name, value in fitted.weights.to_config().items() if getattr(config, name) is None
+        }
+        if config.neighbours is None:
+            choices["neighbours"] = NEIGHBOURS_KEPT if fitted.neighbours else 0
+        listed = ", ".join(f"{name} {_percent(f)}" for name, f in fitted.figures.items())
+        why = f"best {_at_sizes()} of {len(self.held_out):,} held-out users ({listed})"
+        return {"choices": choices, "reason": why}
+
+
+class ComparisonPhase(_FinalPhase):
+    """Compares the model with popularity and Item-CF on the held-out queries, and warns if it is below one of them."""
+
+    name = "comparison"
+
+    def __init__(self, trainer: Trainer, held_out: Queries, model_of: Callable[[ModelState], Recommender]) -> None:
+        super().__init__(trainer, held_out)
+        self.model_of = model_of
+
+    def end_epoch(self, epoch: int) -> dict[str, Any]:
+        model = self.model_of(ModelState.from_trainer(self.trainer))
+        found = {model.name: self._f_measures(model, candidates=BUDGET * max(SIZES))}
+        neighbours = int(np.clip(MAX_SIMILARITIES // self.trainer.data.num_items, 50, 500))
+        for baseline in (Popularity(), ItemCF(neighbours=neighbours)):
+            found[baseline.name] = self._f_measures(baseline.fit(self.trainer.data, callbacks=()))
+        means = {name: f.mean(axis=0).tolist() for name, f in found.items()}
+        texts = accuracy_warnings(found)
+        for text in texts:
+            warnings.warn(text, AccuracyWarning, stacklevel=2)
+        listed = ", ".join(f"{name} {_percent(f)}" for name, f in means.items())
+        line = f"{_at_sizes()} of {len(self.held_out):,} held-out users: {listed}"
+        return {"held_out_f": means, "reason": line, **({"warnings": texts} if texts else {})}
+
+    def _f_measures(self, model: Recommender, **options: Any) -> NDArray[np.float64]:
+        history = self.held_out.history
+        return f_measures(model.rank(history, max(SIZES), Filters(exclude=history), **options).items, self.held_out)
+
+
+def final_phases(trainer: Trainer, held_out: Queries, model_of: Callable[[ModelState], Recommender]) -> list[Phase]:
+    """The phases that follow EM. `model_of` makes a model of a state."""
+    fitting = [ScorePhase(trainer, held_out)] if has_open_score(trainer.config) else []
+    return [*fitting, ComparisonPhase(trainer, held_out, model_of)]
+
+
+def is_open(config: Config) -> bool:
+    """Whether a configuration leaves something to choose on held-out queries."""
+    return config.next_items is None or has_open_score(config)
+
+
+def has_open_score(config: Config) -> bool:
+    """Whether a configuration leaves a part of the final score open."""
+    return config.neighbours is None or bool(free_weights(config))
+
+
+def accuracy_warnings(found: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """One text for each baseline that the first method is below, by more than the standard error of the difference.
+
+    F by method, (query, size). docs/warnings.md explains the codes.
+    """
+    (name, own), *baselines = found.items()
+    codes = {Popularity.name: "W201", ItemCF.name: "W202"}
+    texts = []
+    for other, f in baselines:
+        scale = np.maximum(f.mean(axis=0), 1e-9)
+        loss = ((f - own) / scale).mean(axis=1)
+        if loss.mean() > loss.std() / np.sqrt(len(loss)):
+            texts.append(
+                f"{codes[other]}: {name} is {loss.mean():.1%} below {other} on {len(loss):,} held-out users; "
+                "docs/warnings.md says what to try"
+            )
+    return texts
+
+
+def _at_sizes() -> str:
+    return f"F@{' and '.join(map(str, SIZES))}"
+
+
+def _percent(f: list[float]) -> str:
+    return " and ".join(f"{100 * value:.2f}%" for value in f)

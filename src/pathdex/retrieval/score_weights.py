@@ -1,0 +1,46 @@
+"""The weights of the final score, and the share of the candidates that neighbours provide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pathdex.config import Config
+
+
+@dataclass(frozen=True)
+class ScoreWeights:
+    """s(x, v) + path log p(v | x) + neighbour log(smoothing + similarity of v to the history).
+
+    The defaults are for models that had no held-out data to fit weights on.
+    """
+
+    path: float = 0.6
+    neighbour: float = 1.0
+    smoothing: float = 0.02
+    """The similarity of an item that is similar to nothing."""
+    share: float = 0.2
+    """The share of the candidates that neighbours provide."""
+    popularity: float = 0.0
+    """The weight of the centred log item count, which is added to the item bias after training."""
+
+    @classmethod
+    def from_config(cls, config: Config) -> ScoreWeights:
+        """The weights of a configuration; the default for those that are not set."""
+        given = {
+            "path": config.path_weight,
+            "neighbour": config.neighbour_weight,
+            "smoothing": config.neighbour_smoothing,
+            "share": config.neighbour_share,
+            "popularity": config.popularity_weight,
+        }
+        return cls(**{name: value for name, value in given.items() if value is not None})
+
+    def to_config(self) -> dict[str, float]:
+        """The weights by their names in the configuration."""
+        return {
+            "path_weight": self.path,
+            "neighbour_weight": self.neighbour,
+            "neighbour_smoothing": self.smoothing,
+            "neighbour_share": self.share,
+            "popularity_weight": self.popularity,
+        }

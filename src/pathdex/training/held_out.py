@@ -1,0 +1,68 @@
+"""Held-out queries by which a training makes its choices, and the figure that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pathdex import metrics
+from pathdex.data.interactions import Interactions
+from pathdex.data.splits import Queries, hold_out_tails, users_to_hold_out
+from pathdex.model.network import Network
+
+MIN_QUERIES, MAX_QUERIES = 50, 1000
+"""Fewer queries decide nothing; more cost time and decide no better."""
+HELD_OUT_SHARE = 10
+"""Without validation data, one user in this many loses the second half of the sequence to the held-out queries."""
+SIZES = (10, 50)
+"""Numbers of recommendations at which choices are compared."""
+BLOCK = 256
+
+
+class TrainingData(NamedTuple):
+    """Interactions to train on, and queries to choose by; None if there are too few users."""
+
+    train: Interactions
+    held_out: Queries | None
+
+
+def hold_out(data: Interactions, validation: Queries | None, seed: int, *, choosing: bool = True) -> TrainingData:
+    """The validation queries if they are enough; otherwise, if `choosing`, the second halves of some sequences."""
+    if validation is not None and len(validation) >= MIN_QUERIES:
+        rows = np.random.default_rng(seed).permutation(len(validation))[:MAX_QUERIES]
+        return TrainingData(data, validation.take(np.sort(rows)))
+    count = min(MAX_QUERIES, len(users_to_hold_out(data)) // HELD_OUT_SHARE)
+    if count < MIN_QUERIES or not choosing:
+        return TrainingData(data, None)
+    return TrainingData(*hold_out_tails(data, count, seed=seed))
+
+
+def f_measures(ranked: NDArray[np.integer], queries: Queries, sizes: Sequence[int] = SIZES) -> NDArray[np.float64]:
+    """F of each query at each size, (query, size), for ranked items (query, n), best first."""
+    hits = metrics.hit_matrix(ranked, queries.truth)
+    columns = []
+    for size in sizes:
+        first = hits[:, :size]
+        columns.append(metrics.f_measure(metrics.precision(first), metrics.recall(first, queries.truth)))
+    return np.stack(columns, axis=1)
+
+
+@torch.no_grad()
+def exhaustive_f_measures(network: Network, queries: Queries) -> NDArray[np.float64]:
+    """`f_measures` of exhaustive search with the network's vectors, seen items removed."""
+    users = network.user_vectors(queries.history)
+    vectors, bias = network.items.outputs(network.items.rows), network.items.bias(network.items.rows)
+    size = min(max(SIZES), network.num_items)
+    ranked = []
+    for begin in range(0, len(queries), BLOCK):
+        rows = np.arange(begin, min(begin + BLOCK, len(queries)))
+        scores = users[begin : begin + BLOCK] @ vectors.T + bias
+        seen = queries.history.take(rows)
+        owner = torch.from_numpy(np.repeat(np.arange(len(rows)), seen.lengths)).to(scores.device)
+        scores[owner, torch.from_numpy(seen.values.astype(np.int64)).to(scores.device)] = -torch.inf
+        ranked.append(scores.topk(size, dim=1).indices.cpu().numpy())
+    return f_measures(np.concatenate(ranked), queries)
