@@ -4,14 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathdex.kernels.gather import (
-    LEVELS,
-    RowNumbering,
-    add_rows,
-    gather_dropout,
-    gather_dropout_backward,
-    take_rows,
-)
+from pathdex.kernels.gather import RowNumbering, add_rows, gather_vectors, scatter_vectors, take_rows
 
 codes = st.lists(st.integers(-1, 19), max_size=30).map(lambda values: np.array(values, np.int64))
 
@@ -46,35 +39,30 @@ def test_rows_are_taken_and_added_by_their_numbers() -> None:
     np.testing.assert_allclose(total, expected)
 
 
-def test_without_dropout_rows_and_the_start_vector_are_copied() -> None:
+def test_vectors_are_rows_and_the_start_vector_time_major() -> None:
     rows, start = np.array([[1, 2, 9], [3, 4, 9]], np.float32), np.array([5, 6], np.float32)
-    result = np.empty((4, 2), np.float32)
-    gather_dropout(rows, start, np.array([1, -1, 0, 1]), LEVELS, 0, result)
-    assert result.tolist() == [[3, 4], [5, 6], [1, 2], [3, 4]]
+    result = np.empty((2, 3, 2), np.float32)
+    codes = np.array([[1, -1], [0, 1], [-1, -1]])
+    gather_vectors(rows, start, codes, np.empty((0, 0, 2), np.float32), result)
+    assert result.tolist() == [[[3, 4], [1, 2], [5, 6]], [[5, 6], [3, 4], [5, 6]]]
 
 
-def test_dropout_keeps_the_wanted_share_and_the_mean() -> None:
-    rows, codes = np.ones((1, 33), np.float32), np.zeros(3000, np.int64)
-    result = np.empty((3000, 33), np.float32)
-    gather_dropout(rows, rows[0], codes, LEVELS // 4, 7, result)
-    assert set(np.unique(result)) == {0.0, 4.0}
-    np.testing.assert_allclose(result.mean(axis=0), 1.0, atol=0.15)
-    np.testing.assert_allclose(result.mean(), 1.0, atol=0.02)
-    again, other = np.empty_like(result), np.empty_like(result)
-    gather_dropout(rows, rows[0], codes, LEVELS // 4, 7, again)
-    gather_dropout(rows, rows[0], codes, LEVELS // 4, 8, other)
-    assert (again == result).all()
-    assert 0.5 < (other == result).mean() < 0.75  # independent: 1/16 + 9/16
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 5), st.booleans(), st.integers(0, 99))
+def test_a_masked_gather_and_its_gradient(batch: int, time: int, masked: bool, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    codes, mask = random.integers(-1, 4, (batch, time)), random.normal(size=(batch, time, 5)).astype(np.float32)
+    rows, start = (random.normal(size=size).astype(np.float32) for size in ((4, 6), 5))
+    factor, mask = (mask, mask) if masked else (np.ones_like(mask), mask[:0, :0])
+    result = np.empty((time, batch, 5), np.float32)
+    gather_vectors(rows, start, codes, mask, result)
+    both = np.vstack([rows[:, :5], start])
+    np.testing.assert_allclose(result, (both[codes] * factor).swapaxes(0, 1), rtol=1e-6)
 
-
-def test_the_gradient_flows_where_dropout_kept_the_value() -> None:
-    random = np.random.default_rng(0)
-    codes, gradient = random.integers(-1, 4, 50), random.normal(size=(50, 5)).astype(np.float32)
-    mask, rows, start = np.empty((50, 5), np.float32), np.zeros((4, 6), np.float32), np.zeros(5, np.float32)
-    gather_dropout(np.ones((4, 6), np.float32), np.ones(5, np.float32), codes, LEVELS // 2, 3, mask)
-    gather_dropout_backward(gradient, codes, LEVELS // 2, 3, rows, start)
-    expected = np.zeros((5, 5))
-    np.add.at(expected, codes, gradient * mask)  # -1 is the last row
-    np.testing.assert_allclose(rows[:, :5], expected[:4], atol=1e-5)
-    np.testing.assert_allclose(start, expected[4], atol=1e-5)
-    assert not rows[:, 5].any()
+    gradient, total = random.normal(size=result.shape).astype(np.float32), np.zeros((5, 5))
+    rows_gradient, start_gradient = np.zeros((4, 6), np.float32), np.zeros(5, np.float32)
+    scatter_vectors(gradient, codes, mask, rows_gradient, start_gradient)
+    np.add.at(total, codes, gradient.swapaxes(0, 1) * factor)  # -1 is the last row
+    np.testing.assert_allclose(rows_gradient[:, :5], total[:4], atol=1e-4)
+    np.testing.assert_allclose(start_gradient, total[4], atol=1e-4)
+    assert not rows_gradient[:, 5].any()

@@ -41,7 +41,14 @@ def test_fixed_penalty_excludes_candidates_per_query() -> None:
 @pytest.mark.parametrize("wanted", [40, 100])
 def test_every_m_step_approaches_the_target(wanted: int) -> None:
     data = demo_catalogue(items=400, users=200, mean_length=15, seed=0).data
-    small = {"epochs": 1, "rounds": 2, "final_epochs": 1, "embedding_dim": 16, "structure_hidden": 32}
+    small = {
+        "epochs": 1,
+        "rounds": 2,
+        "final_epochs": 1,
+        "embedding_dim": 16,
+        "structure_hidden": 32,
+        "batch_size": 128,
+    }
     config = Config(candidates_per_query=wanted, beam_size=10, candidate_paths=30, score_beam=20, **small)
     trainer = Trainer(config, RunOptions(threads=1), data)
     trainer.run()
@@ -49,5 +56,4 @@ def test_every_m_step_approaches_the_target(wanted: int) -> None:
     assert len(steps) == 2
     for record in steps:
         assert record["candidates_per_query"] == pytest.approx(wanted, rel=0.2)
-        # Paths this small grow by whole items.
-        assert record["item_mean_size"] == pytest.approx(record["wanted_path_size"], rel=0.2, abs=0.5)
+        assert record["item_mean_size"] == pytest.approx(record["wanted_path_size"], rel=0.2)

@@ -1,4 +1,4 @@
-"""Rows of a table by their number: gather with dropout, scatter, and small numbers for the rows of a step."""
+"""Rows of a table by their number: gather, scatter, and small numbers for the rows of a step."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ from pathdex.kernels.types import Floats, Int32s, Ints
 
 AHEAD = 16
 """Rows between a prefetch and its use."""
-_GOLDEN, _MIX1, _MIX2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_BITS = np.uint64(16)
-LEVELS = 1 << 16
-"""Dropout probabilities are multiples of 1 / LEVELS."""
 
 
 class RowNumbering:
@@ -71,53 +67,39 @@ def take_rows(table: Floats, rows: Ints, result: Floats) -> None:
             result[i, k] = source[k]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def gather_dropout(rows: Floats, start: Floats, codes: Ints, keep: int, seed: int, result: Floats) -> None:
-    """result[i] = rows[codes[i]], or `start` for negative codes, with dropout.
+@njit(cache=True, nogil=True)
+def gather_vectors(rows: Floats, start: Floats, codes: Ints, mask: Floats, result: Floats) -> None:
+    """result[t, b] = rows[codes[b, t]], or `start` for negative codes, times mask[b, t].
 
-    An element is kept with probability keep / LEVELS and divided by it. Whether it is kept depends on the seed and its
-    place in `result` only.
+    Vectors are the first columns of the rows. A mask (0, 0, dim) counts as ones.
     """
-    scale = np.float32(LEVELS / keep)
-    dim = result.shape[1]
-    for i in range(len(codes)):
-        code = codes[i]
-        source = start if code < 0 else rows[code]
-        if keep == LEVELS:
-            for k in range(dim):
-                result[i, k] = source[k]
-        else:
-            for k in range(dim):
-                result[i, k] = source[k] * (scale if _kept(seed, i, k, dim, keep) else np.float32(0.0))
+    for b in range(codes.shape[0]):
+        for t in range(codes.shape[1]):
+            code, target = codes[b, t], result[t, b]
+            source = start if code < 0 else rows[code]
+            if len(mask) == 0:
+                for k in range(len(target)):
+                    target[k] = source[k]
+            else:
+                factor = mask[b, t]
+                for k in range(len(target)):
+                    target[k] = source[k] * factor[k]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def gather_dropout_backward(
-    gradient: Floats, codes: Ints, keep: int, seed: int, rows_gradient: Floats, start_gradient: Floats
-) -> None:
-    """Add the gradient with respect to the rows and the start vector of `gather_dropout`."""
-    scale = np.float32(LEVELS / keep)
-    dim = gradient.shape[1]
-    for i in range(len(codes)):
-        code = codes[i]
-        target = start_gradient if code < 0 else rows_gradient[code]
-        if keep == LEVELS:
-            for k in range(dim):
-                target[k] += gradient[i, k]
-        else:
-            for k in range(dim):
-                target[k] += gradient[i, k] * (scale if _kept(seed, i, k, dim, keep) else np.float32(0.0))
-
-
-@njit(inline="always")
-def _kept(seed: int, row: int, column: int, dim: int, keep: int) -> bool:
-    """Whether dropout keeps an element: 16 bits of a hash (splitmix64) of its place."""
-    place = np.uint64(row) * np.uint64((dim + 3) // 4) + np.uint64(column >> 2)
-    bits = np.uint64(seed) + _GOLDEN * (place + np.uint64(1))
-    bits = (bits ^ (bits >> np.uint64(30))) * _MIX1
-    bits = (bits ^ (bits >> np.uint64(27))) * _MIX2
-    bits = bits ^ (bits >> np.uint64(31))
-    return bool(((bits >> (_BITS * np.uint64(column & 3))) & np.uint64(LEVELS - 1)) < np.uint64(keep))
+@njit(cache=True, nogil=True)
+def scatter_vectors(gradient: Floats, codes: Ints, mask: Floats, rows_gradient: Floats, start_gradient: Floats) -> None:
+    """Add the gradient with respect to the rows and the start vector of `gather_vectors`."""
+    for b in range(codes.shape[0]):
+        for t in range(codes.shape[1]):
+            code, source = codes[b, t], gradient[t, b]
+            target = start_gradient if code < 0 else rows_gradient[code]
+            if len(mask) == 0:
+                for k in range(len(source)):
+                    target[k] += source[k]
+            else:
+                factor = mask[b, t]
+                for k in range(len(source)):
+                    target[k] += source[k] * factor[k]
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -45,7 +45,7 @@ class GRUEncoder(nn.Module):
 
         Codes (batch, time) are indices into item rows; -1 is the vector `start`.
         """
-        vectors = gather_inputs(rows, start, codes.T.contiguous(), self.dropout.p if self.training else 0.0)
+        vectors = gather_inputs(rows, start, codes, self.dropout.p if self.training else 0.0)
         features = recurrent_features(vectors, self.recurrent, time * len(codes) + window)
         weight = torch.cat([self.project.weight, self.last.weight, self.mean.weight], dim=1)
         return linear(features, weight, self.project.bias)

@@ -18,23 +18,23 @@ from pathdex.model.parallel import ROWS, blocks, run_blocks, sum_in_order
 STEP = 64
 """Torch compiles a product in bfloat16 for each new shape, which costs more than the product. So shapes are rounded."""
 
+MIN_ROWS = 256
+"""Smaller batches are computed in float32."""
+
+
+def gradient_dtype(rows: int) -> torch.dtype:
+    """The format for the gradient of a batch: bfloat16 pays off for large batches on a CPU with instructions for it."""
+    return torch.bfloat16 if rows >= MIN_ROWS and _multiplies_bfloat16() else torch.float32
+
 
 @cache
-def gradient_dtype() -> torch.dtype:
-    """bfloat16 on a CPU with instructions for it, else float32, since emulating it is slow."""
-    cpu = torch.cpu
-    supported = any(getattr(cpu, name, bool)() for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
-    return torch.bfloat16 if supported else torch.float32
+def _multiplies_bfloat16() -> bool:
+    return any(getattr(torch.cpu, name, bool)() for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
 
 
-def short_weight(tensor: Tensor) -> Tensor:
-    """A weight in `gradient_dtype`."""
-    return tensor.to(gradient_dtype())
-
-
-def short_rows(tensor: Tensor) -> Tensor:
+def short_rows(tensor: Tensor, dtype: torch.dtype) -> Tensor:
     """Rows of a batch in `gradient_dtype`; in bfloat16 they are padded with zeros to a multiple of `STEP`."""
-    dtype, rows = gradient_dtype(), len(tensor)
+    rows = len(tensor)
     if dtype == tensor.dtype:
         return tensor
     padded = torch.empty(-(-rows // STEP) * STEP, *tensor.shape[1:], dtype=dtype)
@@ -59,12 +59,13 @@ class _Linear(Function):
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         inputs, weight = context.saved_tensors
-        matrix, inputs_gradient = short_weight(weight), torch.empty_like(inputs)
+        dtype = gradient_dtype(len(inputs))
+        matrix, inputs_gradient = weight.to(dtype), torch.empty_like(inputs)
 
         def block(part: slice) -> tuple[Tensor, Tensor]:
-            short = short_rows(gradient[part])
+            short = short_rows(gradient[part], dtype)
             inputs_gradient[part] = (short @ matrix)[: part.stop - part.start]
-            return (short.T @ short_rows(inputs[part])).float(), gradient[part].sum(dim=0)
+            return (short.T @ short_rows(inputs[part], dtype)).float(), gradient[part].sum(dim=0)
 
         weights, biases = zip(*run_blocks(block, blocks(len(inputs), ROWS)), strict=True)
         return inputs_gradient, sum_in_order(weights), sum_in_order(biases)

@@ -13,40 +13,36 @@ from torch import Tensor
 from torch.autograd import Function
 
 from pathdex.kernels import gru
-from pathdex.kernels.gather import LEVELS, add_rows, gather_dropout, gather_dropout_backward
+from pathdex.kernels.gather import add_rows, gather_vectors, scatter_vectors
+from pathdex.model.dropout import dropout_mask
 from pathdex.model.parallel import ROWS, blocks, run_blocks, sum_in_order
-from pathdex.model.precision import short_rows, short_weight
+from pathdex.model.precision import gradient_dtype, short_rows
 
 WINDOWS = 64
 """Windows that a thread takes through all time steps at once."""
 
 
 def gather_inputs(rows: Tensor, start: Tensor, codes: Tensor, dropout: float) -> Tensor:
-    """Vectors (..., dim) for indices (...) into `rows`, -1 for `start`, with dropout."""
+    """Vectors (time, batch, dim) for indices (batch, time) into `rows`, -1 for `start`, with dropout."""
     return _GatherInputs.apply(rows, start, codes, dropout)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _GatherInputs(Function):
     @staticmethod
     def forward(context: Any, rows: Tensor, start: Tensor, codes: Tensor, dropout: float) -> Tensor:
-        context.keep = round(LEVELS * (1 - dropout))
-        context.seed = int(torch.randint(2**62, ())) if dropout > 0 else 0
-        context.save_for_backward(codes)
+        batch, time, dim = *codes.shape, len(start)
+        mask = dropout_mask((batch, time, dim), dropout) if dropout > 0 else torch.empty(0, 0, dim)
+        context.save_for_backward(codes, mask)
         context.shape = rows.shape
-        result = torch.empty(codes.numel(), len(start))
-        gather_dropout(
-            rows.numpy(), start.numpy(), codes.reshape(-1).numpy(), context.keep, context.seed, result.numpy()
-        )
-        return result.view(*codes.shape, len(start))
+        result = torch.empty(time, batch, dim)
+        gather_vectors(rows.numpy(), start.numpy(), codes.numpy(), mask.numpy(), result.numpy())
+        return result
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        (codes,) = context.saved_tensors
+        codes, mask = context.saved_tensors
         rows, start = torch.zeros(context.shape), torch.zeros(gradient.shape[-1])
-        flat = gradient.reshape(-1, gradient.shape[-1]).contiguous().numpy()
-        gather_dropout_backward(
-            flat, codes.reshape(-1).numpy(), context.keep, context.seed, rows.numpy(), start.numpy()
-        )
+        scatter_vectors(gradient.contiguous().numpy(), codes.numpy(), mask.numpy(), rows.numpy(), start.numpy())
         return rows, start, None, None
 
 
@@ -96,13 +92,14 @@ class _RecurrentFeatures(Function):
         news, before = candidate.view(-1, hidden), states[:-1].view(-1, hidden)
         vectors_gradient = parts[1].view(-1, dim)
 
-        matrix = short_weight(input_weight)
+        dtype = gradient_dtype(len(samples))
+        matrix = input_weight.to(dtype)
 
         def weights(part: slice) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-            short, short_news, short_before = (short_rows(one[part]) for one in (flat, news, before))
+            short, short_news, short_before = (short_rows(one[part], dtype) for one in (flat, news, before))
             vectors_gradient[part] += (short @ matrix)[: part.stop - part.start]
             return (
-                (short.T @ short_rows(inputs[part])).float(),
+                (short.T @ short_rows(inputs[part], dtype)).float(),
                 torch.cat([short[:, : 2 * hidden].T @ short_before, short_news.T @ short_before]).float(),
                 flat[part].sum(dim=0),
                 news[part].sum(dim=0),

@@ -16,7 +16,7 @@ from pathdex.kernels.gather import add_rows
 from pathdex.kernels.sampled_softmax import softmax_rows
 from pathdex.kernels.softmax import PADDING
 from pathdex.model.parallel import blocks, run_blocks, sum_in_order
-from pathdex.model.precision import STEP, short_rows, short_weight
+from pathdex.model.precision import STEP, gradient_dtype, short_rows
 
 SAMPLES = 512
 """Samples of a block: few enough that their scores stay in the cache."""
@@ -46,7 +46,8 @@ class _SampledSoftmax(Function):
         positive = (users * wanted).sum(dim=1).add_(chosen[:, dim])
         own = torch.where(targets < num_items, targets, -1)
         users_gradient, pulls = torch.empty_like(users), torch.empty(len(users))
-        short_items = short_weight(items)
+        dtype = gradient_dtype(len(users))
+        short_items = items.to(dtype)
 
         def block(part: slice) -> tuple[float, Tensor, Tensor]:
             scores, sums = users[part] @ items.T, torch.zeros(width)
@@ -59,9 +60,9 @@ class _SampledSoftmax(Function):
                 pulls[part].numpy(),
                 sums.numpy(),
             )
-            softmax = short_rows(scores)
+            softmax = short_rows(scores, dtype)
             users_gradient[part] = (softmax @ short_items)[: part.stop - part.start]
-            return loss, (softmax.T @ short_rows(users[part])).float(), sums
+            return loss, (softmax.T @ short_rows(users[part], dtype)).float(), sums
 
         losses, vectors, biases = zip(*run_blocks(block, blocks(len(users), SAMPLES)), strict=True)
         rows_gradient = torch.zeros(rows.shape)
