@@ -41,7 +41,14 @@ def test_fixed_penalty_excludes_candidates_per_query() -> None:
 @pytest.mark.parametrize("wanted", [40, 100])
 def test_every_m_step_approaches_the_target(wanted: int) -> None:
     data = demo_catalogue(items=400, users=200, mean_length=15, seed=0).data
-    small = {"epochs": 1, "rounds": 2, "final_epochs": 1, "embedding_dim": 16, "structure_hidden": 32}
+    small = {
+        "epochs": 1,
+        "rounds": 2,
+        "final_epochs": 1,
+        "embedding_dim": 16,
+        "structure_hidden": 32,
+        "batch_size": 128,
+    }
     config = Config(candidates_per_query=wanted, beam_size=10, candidate_paths=30, score_beam=20, **small)
     trainer = Trainer(config, RunOptions(threads=1), data)
     trainer.run()

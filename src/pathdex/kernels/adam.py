@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from pathdex.kernels.prefetch import prefetch_row
 from pathdex.kernels.types import Floats, Ints
+
+AHEAD = 6
+"""Rows between a prefetch and its use: three tables of five cache lines each are about what a core can wait for."""
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -18,6 +22,10 @@ def update_rows(
     rate, tiny = np.float32(scale), np.float32(1e-8)
     for number in range(len(rows)):
         row = rows[number]
+        if number + AHEAD < len(rows):
+            prefetch_row(table, rows[number + AHEAD])
+            prefetch_row(first, rows[number + AHEAD])
+            prefetch_row(second, rows[number + AHEAD])
         for k in range(table.shape[1]):
             first[row, k] = keep_first * first[row, k] + take_first * gradient[number, k]
         for k in range(table.shape[1]):

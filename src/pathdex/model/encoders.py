@@ -12,6 +12,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from pathdex.model.precision import linear
+from pathdex.model.recurrence import gather_inputs, recurrent_features
+
 LAST_START, MEAN_START = 0.5, 1.5
 """Initial weights of the last item and of the mean, as multiples of the identity."""
 
@@ -36,6 +39,16 @@ class GRUEncoder(nn.Module):
         states, _ = self.recurrent(vectors)
         direct = self.last(vectors) + self.mean(running_mean(vectors))
         return self.project(states) + direct  # type: ignore[no-any-return]
+
+    def encode_samples(self, rows: Tensor, start: Tensor, codes: Tensor, window: Tensor, time: Tensor) -> Tensor:
+        """User vectors (sample, dim) at columns `time` of rows `window`, in compiled code on the CPU.
+
+        Codes (batch, time) are indices into item rows; -1 is the vector `start`.
+        """
+        vectors = gather_inputs(rows, start, codes, self.dropout.p if self.training else 0.0)
+        features = recurrent_features(vectors, self.recurrent, time * len(codes) + window)
+        weight = torch.cat([self.project.weight, self.last.weight, self.mean.weight], dim=1)
+        return linear(features, weight, self.project.bias)
 
 
 class PooledEncoder(nn.Module):

@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pathdex.kernels.gather import take_rows
+
 
 class ItemTable:
     """Rows of [input vector | output vector | bias]. With `shared`, input and output are the same vector."""
@@ -28,6 +30,18 @@ class ItemTable:
     def outputs(self, rows: Tensor) -> Tensor:
         """Vectors that score items."""
         return rows[:, -self.dim - 1 : -1]
+
+    def take(self, numbers: Tensor) -> Tensor:
+        """A copy of some rows."""
+        if self.rows.device.type != "cpu":
+            return torch.index_select(self.rows, 0, numbers)
+        taken: Tensor = torch.empty(len(numbers), self.rows.shape[1])
+        take_rows(self.rows.numpy(), numbers.numpy(), taken.numpy())
+        return taken
+
+    def output_rows(self, rows: Tensor) -> Tensor:
+        """[output vector | bias]."""
+        return rows if self.shared else rows[:, -self.dim - 1 :]
 
     def bias(self, rows: Tensor) -> Tensor:
         return rows[:, -1]

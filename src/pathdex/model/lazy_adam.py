@@ -11,20 +11,11 @@ from pathdex.kernels.adam import update_rows
 class LazyAdam:
     """Adam that keeps moments per row and updates only the rows that a step touched.
 
-    `compiled` updates rows on the CPU in one compiled pass, for steps that touch tens of thousands of them; results
-    agree with the torch version up to rounding.
+    Rows on the CPU are updated in one compiled pass; results agree with the torch version up to rounding.
     """
 
-    def __init__(
-        self,
-        table: Tensor,
-        learning_rate: float,
-        betas: tuple[float, float] = (0.9, 0.999),
-        *,
-        compiled: bool = False,
-    ) -> None:
+    def __init__(self, table: Tensor, learning_rate: float, betas: tuple[float, float] = (0.9, 0.999)) -> None:
         self.table, self.learning_rate, self.betas = table, learning_rate, betas
-        self.compiled = compiled and table.device.type == "cpu"
         self.first = torch.zeros_like(table)
         self.second = torch.zeros_like(table)
         self.steps = 0
@@ -35,7 +26,7 @@ class LazyAdam:
         beta1, beta2 = self.betas
         self.steps += 1
         scale = self.learning_rate * (1 - beta2**self.steps) ** 0.5 / (1 - beta1**self.steps)
-        if self.compiled and rows is not None:
+        if rows is not None and self.table.device.type == "cpu":
             update_rows(
                 self.table.numpy(),
                 self.first.numpy(),

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from pathdex.config import Config, EncoderConfig
 from pathdex.data.ragged import Ragged
-from pathdex.model.encoders import ENCODERS
+from pathdex.model.encoders import ENCODERS, GRUEncoder
 from pathdex.model.item_table import ItemTable
 from pathdex.model.structure import STRUCTURES
 
@@ -59,6 +59,12 @@ class Network(nn.Module):
         inputs = torch.cat([self.items.inputs(rows), self.start[None]])
         codes = torch.where(codes < 0, len(rows), codes)
         return self.encoder(nn.functional.embedding(codes, inputs))  # type: ignore[no-any-return]
+
+    def encode_samples(self, rows: Tensor, codes: Tensor, window: Tensor, time: Tensor) -> Tensor:
+        """`encode` at some places only: (sample, dim)."""
+        if type(self.encoder) is GRUEncoder and self.device.type == "cpu":
+            return self.encoder.encode_samples(rows, self.start, codes, window, time)
+        return self.encode(rows, codes)[window, time]
 
     @torch.no_grad()
     def user_vectors(self, histories: Ragged, batch: int = 512) -> Tensor:

@@ -9,10 +9,12 @@ from torch import Tensor
 
 from pathdex.config import Config, EncoderConfig
 from pathdex.data.interactions import Interactions
+from pathdex.kernels.gather import RowNumbering
 from pathdex.model.lazy_adam import LazyAdam
 from pathdex.model.losses import negative_scores, structure_loss
 from pathdex.model.network import Network
 from pathdex.model.rerankers import RERANKERS, rerank_scores
+from pathdex.model.sampled_softmax import sampled_softmax_loss
 from pathdex.model.structure import path_log_probabilities
 from pathdex.training.negatives import NegativeSampler
 from pathdex.training.windows import Batch, cut_windows, sequential_batches
@@ -29,6 +31,8 @@ class RerankerStep:
         full = config.softmax == "full" or (config.softmax == "auto" and network.num_items <= FULL_SOFTMAX_LIMIT)
         self.sampler = NegativeSampler("full" if full else config.negatives, counts, config.num_negatives)
         self.loss = RERANKERS[config.reranker]
+        self.compiled_loss = config.reranker == "softmax" and network.device.type == "cpu"
+        self.numbering = RowNumbering(network.num_items)
         self.rows = LazyAdam(network.items.rows, config.item_learning_rate)
         dense = [network.start, *network.encoder.parameters()]
         self.dense = torch.optim.Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
@@ -44,26 +48,28 @@ class RerankerStep:
         network.train()
         negatives = self.sampler.draw(batch.targets, generator)
         full = len(negatives.items) == network.num_items
-        codes = [batch.inputs.ravel(), batch.targets, negatives.items]
         if full:
-            rows, used = None, np.arange(network.num_items)
+            rows, inputs, targets = None, batch.inputs, batch.targets
             table = network.items.rows.detach().requires_grad_()
         else:
-            used = np.unique(np.concatenate(codes))
-            used = used[used >= 0]
+            used, (_, inputs, targets) = self.numbering(negatives.items, batch.inputs, batch.targets)
             rows = self._tensor(used)
-            table = network.items.rows[rows].requires_grad_()
-        inputs, targets, items = (
-            self._tensor(np.where(one < 0, -1, np.searchsorted(used, one))) for one in (batch.inputs, *codes[1:])
+            table = network.items.take(rows).requires_grad_()
+        # Negatives are numbered first, so they are the first rows of the table.
+        wanted, number = self._tensor(targets), len(negatives.items)
+        users = network.encode_samples(
+            table, self._tensor(inputs), self._tensor(batch.window), self._tensor(batch.time)
         )
-        states = network.encode(table, inputs)
-        users = states[self._tensor(batch.window), self._tensor(batch.time)]  # (sample, dim)
-
-        outputs, bias = network.items.outputs(table), network.items.bias(table)
-        positive = (users * outputs[targets]).sum(dim=1) + bias[targets]
-        scores = rerank_scores(users, outputs[items], bias[items])
         correction = None if negatives.log_inclusion is None else self._tensor(negatives.log_inclusion)
-        loss = self.loss(positive, negative_scores(scores, items, targets, correction))
+        if self.compiled_loss:
+            offset = None if correction is None else -correction
+            loss = sampled_softmax_loss(users, network.items.output_rows(table), wanted, number, offset)
+        else:
+            outputs, bias = network.items.outputs(table), network.items.bias(table)
+            positive = (users * outputs[wanted]).sum(dim=1) + bias[wanted]
+            scores = rerank_scores(users, outputs[:number], bias[:number])
+            items = torch.arange(number, device=network.device)
+            loss = self.loss(positive, negative_scores(scores, items, wanted, correction))
         losses = {"softmax": float(loss.detach())}
         if paths is not None:
             path_loss = structure_loss(path_log_probabilities(network.structure, users, paths))
@@ -110,11 +116,10 @@ def position_vectors(network: Network, data: Interactions, batch_size: int) -> N
     network.eval()
     windows = cut_windows(data.sequences, network.history_length, np.random.default_rng(0))
     vectors = np.empty((data.num_interactions, len(network.start)), np.float32)
+    numbering = RowNumbering(network.num_items)
     for batch in sequential_batches(windows, batch_size):
-        used, local = np.unique(batch.inputs, return_inverse=True)
-        unseen = int(used[0] < 0)
-        rows = network.items.rows[torch.from_numpy(used[unseen:]).to(network.device)]
-        codes = torch.from_numpy(local.reshape(batch.inputs.shape) - unseen).to(network.device)
-        states = network.encode(rows, codes)
-        vectors[batch.position] = states[batch.window, batch.time].cpu().numpy()
+        used, (inputs,) = numbering(batch.inputs)
+        rows = network.items.take(torch.from_numpy(used).to(network.device))
+        places = (torch.from_numpy(one).to(network.device) for one in (inputs, batch.window, batch.time))
+        vectors[batch.position] = network.encode_samples(rows, *places).cpu().numpy()
     return vectors

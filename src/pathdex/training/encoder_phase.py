@@ -14,6 +14,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.model.network import Network
 from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arrays
 from pathdex.training.choices import next_items
+from pathdex.training.determinism import seed_step
 from pathdex.training.e_step import RerankerStep
 from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.path_assigner import PathAssigner
@@ -61,7 +62,7 @@ class EncoderPhase(Phase):
     def _seeded(self, epoch: int, step: int) -> np.random.Generator:
         """The generator of a step. Seeds torch from it, for dropout."""
         random = self.random.generator(Stream.STEP, epoch, step)
-        torch.manual_seed(int(random.integers(2**62)))
+        seed_step(int(random.integers(2**62)), self.network.device)
         return random
 
     def state_dict(self) -> TrainingState:

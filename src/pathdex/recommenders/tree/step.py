@@ -57,7 +57,7 @@ class NodeStep:
         self.network = network
         self.rates = settings.learning_rate, settings.node_learning_rate
         self.dense = torch.optim.Adam(network.model.parameters(), settings.learning_rate)
-        self.rows = LazyAdam(network.rows, settings.node_learning_rate, compiled=True)
+        self.rows = LazyAdam(network.rows, settings.node_learning_rate)
 
     def __call__(self, batch: Batch, samples: Sequence[NodeSamples], rate: float = 1.0) -> float:
         """Take a step at `rate` times the learning rates; returns the loss."""

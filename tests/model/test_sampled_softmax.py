@@ -1,0 +1,45 @@
+"""The fused softmax loss against the pure functions of `losses` and autograd."""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathdex.model import sampled_softmax
+from pathdex.model.losses import negative_scores, softmax_loss
+from pathdex.model.sampled_softmax import sampled_softmax_loss
+
+TOLERANCE = 1e-4
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 70), st.integers(1, 30), st.booleans(), st.integers(0, 99))
+def test_loss_and_gradients_equal_those_of_torch(samples: int, number: int, corrected: bool, seed: int) -> None:
+    torch.manual_seed(seed)
+    users, rows = torch.randn(samples, 8, requires_grad=True), torch.randn(number + 10, 9, requires_grad=True)
+    targets, offset = torch.randint(number + 10, (samples,)), torch.randn(number) if corrected else None
+    old, sampled_softmax.SAMPLES = sampled_softmax.SAMPLES, 16
+    found = sampled_softmax_loss(users, rows, targets, number, offset)
+    sampled_softmax.SAMPLES = old
+
+    positive = (users * rows[targets, :8]).sum(dim=1) + rows[targets, 8]
+    scores = users @ rows[:number, :8].T + rows[:number, 8]
+    correction = None if offset is None else -offset
+    expected = softmax_loss(positive, negative_scores(scores, torch.arange(number), targets, correction))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    pairs = zip(*(torch.autograd.grad(3 * one, [users, rows]) for one in (found, expected)), strict=True)
+    for own, reference in pairs:
+        torch.testing.assert_close(own, reference, rtol=TOLERANCE, atol=TOLERANCE * float(reference.abs().max()) + 1e-6)
+
+
+def test_a_large_batch_has_the_gradient_of_torch_up_to_rounding() -> None:
+    torch.manual_seed(0)
+    users, rows = torch.randn(1100, 8, requires_grad=True), torch.randn(90, 9, requires_grad=True)
+    targets = torch.randint(90, (1100,))
+    found = sampled_softmax_loss(users, rows, targets, 70, None)
+    positive = (users * rows[targets, :8]).sum(dim=1) + rows[targets, 8]
+    scores = users @ rows[:70, :8].T + rows[:70, 8]
+    expected = softmax_loss(positive, negative_scores(scores, torch.arange(70), targets, None))
+    torch.testing.assert_close(found, expected)
+    pairs = zip(*(torch.autograd.grad(one, [users, rows]) for one in (found, expected)), strict=True)
+    for own, reference in pairs:
+        torch.testing.assert_close(own, reference, rtol=2e-2, atol=2e-2 * float(reference.abs().max()))
