@@ -19,6 +19,7 @@ from pathdex.model.structure import path_log_probabilities
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.retrieval import retriever as module
 from pathdex.retrieval.filters import NO_FILTERS, Filters
+from pathdex.retrieval.score_weights import ScoreWeights
 from tests.random_model import SMALL, random_model
 
 ITEMS, QUERIES = 30, 3
@@ -52,9 +53,11 @@ def exhaustive_scores(model: DeepRetrieval, rows: Ragged) -> NDArray[np.float32]
     index = (log_p.unflatten(1, learned.paths.shape) + torch.from_numpy(share).log()).logsumexp(dim=2)
     table = network.items
     reranked = users @ table.outputs(table.rows).T + table.bias(table.rows)
-    scores: NDArray[np.float32] = (reranked + model.config.path_weight * index).float().numpy()
+    weights = ScoreWeights.from_config(model.config)
+    scores: NDArray[np.float32] = (reranked + weights.path * index).float().numpy()
     if learned.neighbours is not None:
-        scores += model.config.neighbour_weight * np.log(0.02 + similarities(learned.neighbours, rows, model))
+        similar = similarities(learned.neighbours, rows, model)
+        scores += weights.neighbour * np.log(weights.smoothing + similar)
     return scores
 
 

@@ -57,18 +57,34 @@ def test_targets_can_be_predicted_from_an_earlier_history(rows: list[list[int]],
     assert (readers <= own).all()
     for batch in sequential_batches(cut_windows(sequences, 12, np.random.default_rng(seed)), 8):
         earlier = batch.read_earlier(readers)
+        first_position = {w: int(p - t) for w, t, p in zip(batch.window, batch.time, batch.position, strict=True)}
+        earliest = {(w, p): int(e) for w, p, e in zip(batch.window, batch.position, batch.earliest, strict=True)}
         assert earlier.targets.tolist() == batch.targets.tolist()
         for window, time, position in zip(earlier.window, earlier.time, earlier.position, strict=True):
             read = earlier.inputs[window, : time + 1].tolist()
-            past = [START, *sequences.values[starts[position] : readers[position]].tolist()]
+            end = first_position[window] + time
+            past = [START, *sequences.values[starts[position] : end].tolist()]
             assert past[len(past) - len(read) :] == read
-            assert read
+            assert starts[position] <= end <= position
+            assert end == readers[position] or readers[position] < first_position[window] + earliest[(window, position)]
 
 
-def test_readers_are_drawn_uniformly() -> None:
+def test_near_readers_are_drawn_more_often() -> None:
     sequences = Ragged.from_rows([[0, 1, 2, 3]] * 3000)
     back = np.arange(12_000) - draw_readers(sequences, 3, np.random.default_rng(0))
+    weights = np.array([1, 1 / 2, 1 / 3])
     for place, choices in enumerate([1, 2, 3, 3]):
         counts = np.bincount(back[place::4], minlength=3)
         assert (counts[choices:] == 0).all()
-        np.testing.assert_allclose(counts[:choices], 3000 / choices, rtol=0.1)
+        np.testing.assert_allclose(counts[:choices], 3000 * weights[:choices] / weights[:choices].sum(), rtol=0.1)
+
+
+def test_a_window_in_the_middle_predicts_from_states_that_have_read_half_of_its_context() -> None:
+    sequences = Ragged.from_rows([range(40)])
+    windows = cut_windows(sequences, 8, np.random.default_rng(0))
+    for number in range(len(windows.context)):
+        batch = windows.batch(np.array([number])).read_earlier(np.zeros(40, np.int64), np.arange(40) % 2 == 0)
+        context = int(windows.first[number] - windows.context[number])
+        assert (batch.time >= (0 if windows.at_start[number] else context // 2)).all()
+        assert batch.near is not None
+        assert batch.near.tolist() == (batch.position % 2 == 0).tolist()

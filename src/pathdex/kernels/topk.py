@@ -108,8 +108,8 @@ def _sort_positions(values: Floats, positions: Ints, size: int) -> None:
 @njit(cache=True, nogil=True)
 def top_k_items(items: Ints, scores: Floats, k: int) -> Ints:
     """The positions of the k highest scores, unsorted; equal scores go by item."""
-    if len(scores) <= k:
-        return np.arange(len(scores))
+    if k == 0 or len(scores) <= k:
+        return np.arange(min(k, len(scores)))
     threshold, ties = top_k_threshold(scores.copy(), len(scores), k)
     best = np.empty(k, np.int64)
     count = 0

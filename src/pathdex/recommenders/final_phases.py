@@ -20,7 +20,7 @@ from pathdex.recommenders.score_fitting import BUDGET, collect_pools, fit_weight
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.training.encoder_phase import centred_log_counts
-from pathdex.training.held_out import SIZES, f_measures
+from pathdex.training.held_out import SIZES, describe_sizes, f_measures, percent
 from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.trainer import Trainer
 
@@ -71,8 +71,8 @@ class ScorePhase(_FinalPhase):
         }
         if config.neighbours is None:
             choices["neighbours"] = NEIGHBOURS_KEPT if fitted.neighbours else 0
-        listed = ", ".join(f"{name} {_percent(f)}" for name, f in fitted.figures.items())
-        why = f"best {_at_sizes()} of {len(self.held_out):,} held-out users ({listed})"
+        listed = ", ".join(f"{name} {percent(f)}" for name, f in fitted.figures.items())
+        why = f"best {describe_sizes()} of {len(self.held_out):,} held-out users ({listed})"
         return {"choices": choices, "reason": why}
 
 
@@ -95,8 +95,8 @@ class ComparisonPhase(_FinalPhase):
         texts = accuracy_warnings(found)
         for text in texts:
             warnings.warn(text, AccuracyWarning, stacklevel=2)
-        listed = ", ".join(f"{name} {_percent(f)}" for name, f in means.items())
-        line = f"{_at_sizes()} of {len(self.held_out):,} held-out users: {listed}"
+        listed = ", ".join(f"{name} {percent(f)}" for name, f in means.items())
+        line = f"{describe_sizes()} of {len(self.held_out):,} held-out users: {listed}"
         return {"held_out_f": means, "reason": line, **({"warnings": texts} if texts else {})}
 
     def _f_measures(self, model: Recommender, **options: Any) -> NDArray[np.float64]:
@@ -137,11 +137,3 @@ def accuracy_warnings(found: Mapping[str, NDArray[np.float64]]) -> list[str]:
                 "docs/warnings.md says what to try"
             )
     return texts
-
-
-def _at_sizes() -> str:
-    return f"F@{' and '.join(map(str, SIZES))}"
-
-
-def _percent(f: list[float]) -> str:
-    return " and ".join(f"{100 * value:.2f}%" for value in f)

@@ -18,6 +18,7 @@ from pathdex.kernels.neighbours import Neighbours
 from pathdex.kernels.types import Floats
 from pathdex.recommenders.base import EstimatorState
 from pathdex.retrieval.retriever import Retriever
+from pathdex.retrieval.score_weights import ScoreWeights
 
 if TYPE_CHECKING:
     from pathdex.model.network import Network
@@ -53,7 +54,7 @@ class ModelState:
         from pathdex.model.network import ITEM_ROWS
         from pathdex.training.encoder_phase import centred_log_counts
 
-        config, weights = trainer.chosen_config, dict(trainer.network.export())
+        config, weights = with_defaults(trainer.chosen_config), dict(trainer.network.export())
         assert config.num_nodes is not None
         postings = Postings.from_paths(trainer.paths, config.num_nodes, config.depth)
         counts = trainer.assigner.counts
@@ -141,11 +142,16 @@ class ModelState:
         )
 
 
+def with_defaults(config: Config) -> Config:
+    """The configuration with the default of every part of the final score that nothing chose."""
+    neighbours = NEIGHBOURS_KEPT if config.neighbours is None else config.neighbours
+    return config.replace(neighbours=neighbours, **ScoreWeights.from_config(config).to_config())
+
+
 def learn_neighbours(data: Interactions, k: int | None, threads: int | None) -> Neighbours | None:
-    """The `k` nearest neighbours of each item by shared users; `NEIGHBOURS_KEPT` if `k` is None, none if it is 0."""
-    if k == 0:
+    """The `k` nearest neighbours of each item by shared users; None if `k` is 0."""
+    if not k:
         return None
-    k = NEIGHBOURS_KEPT if k is None else k
     from pathdex.data.matrix import interaction_matrix
     from pathdex.index.neighbours import nearest_items
 

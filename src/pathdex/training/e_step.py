@@ -16,6 +16,7 @@ from pathdex.model.network import Network
 from pathdex.model.rerankers import RERANKERS, rerank_scores
 from pathdex.model.sampled_softmax import sampled_softmax_loss
 from pathdex.model.structure import path_log_probabilities
+from pathdex.training.horizon import NearMap
 from pathdex.training.negatives import NegativeSampler
 from pathdex.training.windows import Batch, cut_windows, sequential_batches
 
@@ -34,7 +35,8 @@ class RerankerStep:
         self.compiled_loss = config.reranker == "softmax" and network.device.type == "cpu"
         self.numbering = RowNumbering(network.num_items)
         self.rows = LazyAdam(network.items.rows, config.item_learning_rate)
-        dense = [network.start, *network.encoder.parameters()]
+        self.near = NearMap(len(network.start)).to(network.device)
+        dense = [network.start, *network.encoder.parameters(), *self.near.parameters()]
         self.dense = torch.optim.Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
         self.structure: torch.optim.Adam | None = None
         if isinstance(config, Config) and network.has_structure:
@@ -60,14 +62,15 @@ class RerankerStep:
         users = network.encode_samples(
             table, self._tensor(inputs), self._tensor(batch.window), self._tensor(batch.time)
         )
+        predicting = users if batch.near is None else self._through_near(users, self._tensor(batch.near))
         correction = None if negatives.log_inclusion is None else self._tensor(negatives.log_inclusion)
         if self.compiled_loss:
             offset = None if correction is None else -correction
-            loss = sampled_softmax_loss(users, network.items.output_rows(table), wanted, number, offset)
+            loss = sampled_softmax_loss(predicting, network.items.output_rows(table), wanted, number, offset)
         else:
             outputs, bias = network.items.outputs(table), network.items.bias(table)
-            positive = (users * outputs[wanted]).sum(dim=1) + bias[wanted]
-            scores = rerank_scores(users, outputs[:number], bias[:number])
+            positive = (predicting * outputs[wanted]).sum(dim=1) + bias[wanted]
+            scores = rerank_scores(predicting, outputs[:number], bias[:number])
             items = torch.arange(number, device=network.device)
             loss = self.loss(positive, negative_scores(scores, items, wanted, correction))
         losses = {"softmax": float(loss.detach())}
@@ -87,6 +90,10 @@ class RerankerStep:
         if self.structure is not None and paths is not None:
             self.structure.step()
         return losses, users.detach()
+
+    def _through_near(self, users: Tensor, near: Tensor) -> Tensor:
+        """User vectors, those of samples that predict the next item through its map."""
+        return torch.where(near[:, None], self.near(users), users)
 
     def _tensor(self, array: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(array).to(self.network.device)

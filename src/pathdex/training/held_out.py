@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from pathdex import metrics
 from pathdex.data.interactions import Interactions
@@ -52,9 +53,11 @@ def f_measures(ranked: NDArray[np.integer], queries: Queries, sizes: Sequence[in
 
 
 @torch.no_grad()
-def exhaustive_f_measures(network: Network, queries: Queries) -> NDArray[np.float64]:
-    """`f_measures` of exhaustive search with the network's vectors, seen items removed."""
-    users = network.user_vectors(queries.history)
+def exhaustive_f_measures(
+    network: Network, queries: Queries, change: Callable[[Tensor], Tensor] = lambda users: users
+) -> NDArray[np.float64]:
+    """`f_measures` of exhaustive search with the network's vectors, seen items removed. `change` maps user vectors."""
+    users = change(network.user_vectors(queries.history))
     vectors, bias = network.items.outputs(network.items.rows), network.items.bias(network.items.rows)
     size = min(max(SIZES), network.num_items)
     ranked = []
@@ -66,3 +69,13 @@ def exhaustive_f_measures(network: Network, queries: Queries) -> NDArray[np.floa
         scores[owner, torch.from_numpy(seen.values.astype(np.int64)).to(scores.device)] = -torch.inf
         ranked.append(scores.topk(size, dim=1).indices.cpu().numpy())
     return f_measures(np.concatenate(ranked), queries)
+
+
+def describe_sizes() -> str:
+    """`F@10 and 50`"""
+    return f"F@{' and '.join(map(str, SIZES))}"
+
+
+def percent(f: Sequence[float] | NDArray[np.float64]) -> str:
+    """F at each size, for a sentence."""
+    return " and ".join(f"{100 * value:.2f}%" for value in f)

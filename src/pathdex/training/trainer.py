@@ -21,7 +21,6 @@ from pathdex.training.choices import chosen, next_items
 from pathdex.training.encoder_phase import EncoderPhase, JointPhase
 from pathdex.training.loop import TrainingLoop
 from pathdex.training.path_assigner import PathAssigner
-from pathdex.training.pilot import PilotPhase
 from pathdex.training.random_streams import RandomStreams
 from pathdex.training.setup import prepare
 from pathdex.training.structure_phase import StructurePhase
@@ -54,19 +53,16 @@ class Trainer:
         self.network = Network(self.config, data.num_items, self.config).place(options.device)
         self.records: list[dict[str, Any]] = []
         self.assigner = PathAssigner(self.network, self.config, data, self.records, seed=options.seed)
-        first, second, third = (RandomStreams(options.seed, phase) for phase in range(3))
+        first, second = (RandomStreams(options.seed, phase) for phase in range(2))
         encoder = (
-            EncoderPhase(self.network, self.config, data, first, self.records)
+            EncoderPhase(self.network, self.config, data, first, self.records, held_out)
             if self.config.schedule == "warm"
-            else JointPhase(self.network, self.config, data, first, self.assigner)
+            else JointPhase(self.network, self.config, data, first, self.assigner, held_out)
         )
         structure = StructurePhase(self.network, self.config, data, second, self.assigner, seed=options.seed)
         self.encoder, self.structure = encoder, structure
-        pilots = []
-        if self.config.next_items is None and held_out is not None:
-            pilots = [PilotPhase(self.config, data, held_out, third, self.records, device=options.device)]
         self.loop = TrainingLoop(
-            [*pilots, encoder, structure],
+            [encoder, structure],
             callbacks,
             checkpointer(checkpoint, self.config.to_dict(), options, data),
             records=self.records,

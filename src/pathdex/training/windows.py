@@ -36,14 +36,17 @@ class Batch:
     """(sample,) item codes."""
     earliest: NDArray[np.int64]
     """(sample,) the first column whose state has read enough to predict."""
+    near: NDArray[np.bool_] | None = None
+    """(sample,) whether the sample predicts the next item; None if all do."""
 
-    def read_earlier(self, readers: NDArray[np.int64]) -> Batch:
-        """The same targets, each predicted by the history before `readers[position]`.
+    def read_earlier(self, readers: NDArray[np.int64], near: NDArray[np.bool_] | None = None) -> Batch:
+        """The same targets, each predicted by the history before `readers[position]`; `near` is by position as well.
 
         If the window's states do not reach back that far, the distance is taken modulo the distance that they reach.
         """
         back = self.position - readers[self.position]
-        return replace(self, time=self.time - back % (self.time - self.earliest + 1))
+        time = self.time - back % (self.time - self.earliest + 1)
+        return replace(self, time=time, near=None if near is None else near[self.position])
 
 
 @dataclass(frozen=True)

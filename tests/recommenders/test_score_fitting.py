@@ -1,0 +1,105 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pathdex.config import Config
+from pathdex.data import Queries, Ragged, Vocabulary
+from pathdex.metrics import f_measure
+from pathdex.recommenders.score_fitting import BUDGET, Pools, collect_pools, fit_weights, free_weights
+from pathdex.retrieval.filters import Filters
+from pathdex.retrieval.score_weights import ScoreWeights
+from pathdex.training.held_out import SIZES, f_measures
+from tests.random_model import random_model
+
+ALL = {"path", "neighbour", "smoothing", "share", "popularity"}
+
+
+def queries(num_items: int, count: int = 40) -> Queries:
+    random = np.random.default_rng(0)
+    rows = [random.permutation(num_items)[:12] for _ in range(count)]
+    histories, truths = [row[:4] for row in rows], [row[4:] for row in rows]
+    return Queries(Vocabulary(np.arange(count)), Ragged.from_rows(histories), Ragged.from_rows(truths))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("neighbours", [0, 20])
+def test_a_pool_gives_the_same_figures_as_the_model(share: float, neighbours: int) -> None:
+    weights = ScoreWeights(path=0.3, neighbour=2.0, smoothing=0.01, share=share)
+    model = random_model(800, num_nodes=12, history_length=8, neighbours=neighbours, **weights.to_config())
+    asked, beam = queries(800), len(model.postings)
+    pools = collect_pools(model.retriever, asked, np.zeros(800, np.float32), beam=beam)
+    filters = Filters(exclude=asked.history)
+    for column, size in enumerate(SIZES):
+        ranked = model.rank(asked.history, size, filters, beam=beam, candidates=BUDGET * size).items
+        expected = f_measures(ranked, asked, (size,))[:, 0]
+        found = pools.f_measures(weights)[:, column]
+        # A path on the edge of a share may be admitted or not.
+        assert np.mean(np.isclose(found, expected)) >= 0.9
+
+
+def pools(features: np.ndarray, hits: np.ndarray, **others: np.ndarray) -> Pools:
+    """Pools in which every item comes from a path; `features` are the scores."""
+    shape = features.shape
+    arrays = {
+        "scores": np.zeros(shape, np.float32),
+        "log_probability": np.zeros(shape, np.float32),
+        "similarity": np.zeros(shape, np.float32),
+        "log_counts": np.zeros(shape, np.float32),
+        **others,
+    }
+    rank = np.tile(np.arange(shape[1]), (shape[0], 1))
+    return Pools(**arrays, path_rank=rank, hits=hits, truth=hits.sum(axis=1))
+
+
+@pytest.mark.parametrize("part", ["log_probability", "similarity", "log_counts"])
+def test_the_part_that_finds_the_truth_gets_weight(part: str) -> None:
+    random = np.random.default_rng(0)
+    hits = random.random((80, 60)) < 0.1
+    hits[:, 0] = True
+    feature = (hits + 0.3 * random.random(hits.shape)).astype(np.float32)
+    noise = random.normal(size=hits.shape).astype(np.float32) * 0.3
+    pool = pools(feature, hits, scores=noise, **{part: feature})
+    start = ScoreWeights(path=0.0, neighbour=0.0)
+    fitted = fit_weights(pool, start, ALL, neighbours_fixed=False)
+    weight = {"log_probability": "path", "similarity": "neighbour", "log_counts": "popularity"}[part]
+    assert getattr(fitted.weights, weight) > 0
+    assert np.mean(fitted.figures["fitted"]) > 1.2 * np.mean(fitted.figures["encoder alone"])
+    assert fitted.neighbours == (part == "similarity")
+
+
+def test_noise_changes_nothing() -> None:
+    random = np.random.default_rng(1)
+    hits = random.random((200, 60)) < 0.1
+    hits[:, 0] = True
+    scores = (hits + 0.3 * random.random(hits.shape)).astype(np.float32)
+    others = {name: random.random(hits.shape).astype(np.float32) for name in ("log_probability", "similarity")}
+    fitted = fit_weights(pools(scores, hits, scores=scores, **others), ScoreWeights(), ALL, neighbours_fixed=False)
+    assert not fitted.neighbours
+    assert fitted.weights.path <= 0.6
+    assert fitted.figures["fitted"] >= fitted.figures["before"]
+
+
+def test_fixed_weights_stay() -> None:
+    random = np.random.default_rng(2)
+    hits = random.random((50, 40)) < 0.2
+    hits[:, 0] = True
+    pool = pools(hits, hits, scores=random.random(hits.shape).astype(np.float32), similarity=hits.astype(np.float32))
+    start = ScoreWeights(path=0.7, neighbour=0.4, share=0.1, smoothing=0.2, popularity=0.05)
+    assert fit_weights(pool, start, set(), neighbours_fixed=True).weights == start
+    only = fit_weights(pool, start, {"neighbour"}, neighbours_fixed=True).weights
+    assert only == replace(start, neighbour=only.neighbour)
+
+
+def test_neighbours_that_are_off_leave_their_weights_alone() -> None:
+    assert free_weights(Config()) == ALL
+    assert free_weights(Config(neighbours=0)) == {"path", "popularity"}
+    assert free_weights(Config(neighbours=5, path_weight=0.1)) == ALL - {"path"}
+
+
+def test_f_of_a_pool_by_hand() -> None:
+    hits = np.array([[True, False, True]])
+    pool = pools(hits, hits, scores=np.array([[3, 2, 1]], np.float32))
+    # All three items fit each budget: two hits among ten and fifty places, and all of the truth.
+    expected = [f_measure(np.array([2 / size]), np.array([1.0]))[0] for size in SIZES]
+    np.testing.assert_allclose(pool.f_measures(ScoreWeights())[0], expected)
