@@ -19,9 +19,9 @@ def test_paths_with_the_same_prefix_share_a_row() -> None:
 
 
 def test_hidden_rows_add_the_nodes_before_the_layer() -> None:
-    sums = np.array([[9, 9, 1, -5], [9, 9, 2, 2]], np.float32)  # two layers of two hidden units
-    nodes = np.zeros((2, 4, 4), np.float32)
-    nodes[0, :, 2] = [0, 10, 20, 30]
+    sums = np.array([[[9, 9], [1, -5]], [[9, 9], [2, 2]]], np.float32)  # two layers of two hidden units
+    nodes = np.zeros((2, 4, 2, 2), np.float32)
+    nodes[0, :, 1, 0] = [0, 10, 20, 30]
     hidden = np.empty((4, 2), np.float32)
     hidden_rows(sums, nodes, PATHS, np.array([0, 2, 3, 4]), 1, hidden)
     assert hidden.tolist() == [[1, 0], [31, 0], [12, 2], [22, 2]]

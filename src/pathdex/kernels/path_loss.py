@@ -44,18 +44,17 @@ def prefix_rows(paths: Ints, layer: int, before: Ints, after: Ints, owners: Ints
 def hidden_rows(sums: Floats, nodes: Floats, paths: Ints, owners: Ints, layer: int, hidden: Floats) -> None:
     """hidden[row] = relu(sum of the user's part and of what the nodes before `layer` add).
 
-    Sums (n, D * H) and nodes (layer, node, D * H).
+    Sums (n, D, H) and nodes (layer, node, D, H).
     """
     size, width = paths.shape[1], hidden.shape[1]
-    first = layer * width
     for row in range(len(hidden)):
         i, j = owners[row] // size, owners[row] % size
         for k in range(width):
-            hidden[row, k] = sums[i, first + k]
+            hidden[row, k] = sums[i, layer, k]
         for one in range(layer):
             node = paths[i, j, one]
             for k in range(width):
-                hidden[row, k] += nodes[one, node, first + k]
+                hidden[row, k] += nodes[one, node, layer, k]
         for k in range(width):
             hidden[row, k] = max(hidden[row, k], _ZERO)
 
@@ -142,23 +141,22 @@ def scatter_hidden(
     sums: Floats,
     nodes: Floats,
 ) -> None:
-    """Add the gradient of hidden rows to that of the sums (n, D * H) and of the node table (layer, node, D * H).
+    """Add the gradient of hidden rows to that of the sums (n, D, H) and of the node table (layer, node, D, H).
 
     `gradient` (place, H) is that with respect to relu's result hidden[kept[place]]; where this is 0, nothing flows.
     """
     size, width = paths.shape[1], hidden.shape[1]
-    first = layer * width
     for place in range(len(kept)):
         row = kept[place]
         i, j = owners[row] // size, owners[row] % size
         for k in range(width):
             gradient[place, k] = gradient[place, k] if hidden[row, k] > _ZERO else _ZERO
         for k in range(width):
-            sums[i, first + k] += gradient[place, k]
+            sums[i, layer, k] += gradient[place, k]
         for one in range(layer):
             node = paths[i, j, one]
             for k in range(width):
-                nodes[one, node, first + k] += gradient[place, k]
+                nodes[one, node, layer, k] += gradient[place, k]
 
 
 @njit(cache=True, nogil=True, fastmath=True)

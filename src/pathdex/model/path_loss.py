@@ -50,17 +50,19 @@ class _PathLoss(Function):
         num_nodes = len(biases[0])
         padding = -num_nodes % LANES
         dtype = gradient_dtype(len(users))
-        nodes = torch.zeros(depth, num_nodes, depth * hidden)
+        nodes = torch.zeros(depth, num_nodes, depth, hidden)
         for layer, table in enumerate(tables):
-            nodes[layer, :, (layer + 1) * hidden :] = table.flatten(1)
+            nodes[layer, :, layer + 1 :] = table
         matrices = [pad(one, (0, 0, 0, padding)).to(dtype) for one in outputs]
         offsets = [pad(one, (0, padding), value=float(PADDING)) for one in biases]
         users_gradient = torch.empty_like(users) if context.needs_input_grad[0] else None
 
         def block(part: slice) -> tuple[Tensor, ...]:
-            step = _Block(users[part], paths[part], nodes, hidden, dtype)
-            loss = step.forward(torch.addmm(bias, users[part], weight.T), matrices, offsets)
+            step = _Block(paths[part], nodes, dtype)
+            sums = torch.addmm(bias, users[part], weight.T).view(-1, depth, hidden)
+            loss = step.forward(sums, matrices, offsets)
             sums, nodes_gradient, layers = step.backward(matrices)
+            sums = sums.flatten(1)
             if users_gradient is not None:
                 users_gradient[part] = sums @ weight
             short = short_rows(sums, dtype)
@@ -69,9 +71,7 @@ class _PathLoss(Function):
 
         each = zip(*run_blocks(block, blocks(len(users), SAMPLES)), strict=True)
         loss, weight_gradient, bias_gradient, nodes_gradient, *layers = (sum_in_order(one) for one in each)
-        table_gradients = [
-            nodes_gradient[layer, :, (layer + 1) * hidden :].reshape(table.shape) for layer, table in enumerate(tables)
-        ]
+        table_gradients = [nodes_gradient[layer, :, layer + 1 :] for layer in range(depth - 1)]
         layers = [one[:num_nodes] for one in layers]
         found = [users_gradient, weight_gradient, bias_gradient, *table_gradients, *layers]
         context.gradients = [None if one is None else one / len(users) for one in found]
@@ -86,15 +86,15 @@ class _PathLoss(Function):
 class _Block:
     """Forward and backward pass of a block of samples."""
 
-    def __init__(self, users: Tensor, paths: Tensor, nodes: Tensor, hidden: int, dtype: torch.dtype) -> None:
+    def __init__(self, paths: Tensor, nodes: Tensor, dtype: torch.dtype) -> None:
         self.number, self.each, self.depth = paths.shape
-        self.hidden, self.dtype, self.nodes = hidden, dtype, nodes
+        self.hidden, self.dtype, self.nodes = nodes.shape[3], dtype, nodes
         self.paths = paths.contiguous().numpy()
         self.layers: list[tuple[Any, Any, Tensor, Tensor, Tensor]] = []
         """For each layer: row of each path, first path of each row, hidden rows in float32 and short, softmax."""
 
     def forward(self, sums: Tensor, matrices: list[Tensor], offsets: list[Tensor]) -> float:
-        """The summed loss; `sums` (sample, layer x hidden) is W_x x + b."""
+        """The summed loss; `sums` (sample, layer, hidden) is W_x x + b."""
         number, each = self.number, self.each
         rows = np.repeat(np.arange(number), each).reshape(number, each)
         owners, count = np.arange(number) * each, number
@@ -116,7 +116,7 @@ class _Block:
 
     def backward(self, matrices: list[Tensor]) -> tuple[Tensor, Tensor, list[Tensor]]:
         """Gradients of the sums, of the node table, and of each layer's weight and bias in turn."""
-        sums = torch.zeros(self.number, self.depth * self.hidden)
+        sums = torch.zeros(self.number, self.depth, self.hidden)
         nodes, found = torch.zeros_like(self.nodes), []
         for layer, (rows, owners, hidden, short_hidden, shares) in enumerate(self.layers):
             gradient, bias = torch.empty_like(shares), torch.zeros(shares.shape[1])
