@@ -44,6 +44,38 @@ class Worker:
         self.model.recommend_batch(self.histories, self.n, beam=self.beam)
         return {"seconds": (time.perf_counter() - started) / len(self.histories)}
 
+    def prepare(self, file: str, reading: dict[str, Any], parameters: dict[str, Any], warm: int) -> dict[str, Any]:
+        """Read a file, and make the phases of a training ready for steps."""
+        from pathdex.config import Config, RunOptions
+        from pathdex.training.trainer import Trainer
+
+        data = pathdex.read(Path(file), **reading)
+        trainer = Trainer(Config(**parameters), RunOptions(threads=1), data)
+        self.phases = {phase.name: phase for phase in trainer.loop.phases}
+        self.device, self.taken = trainer.network.device, dict.fromkeys(self.phases, 0)
+        for _ in range(warm):  # So that the probabilities of paths are those of a training under way.
+            self.steps("encoder", 20)
+        self.phases["structure"].begin()
+        for _ in range(warm):
+            self.steps("structure", 20)
+        return {"items": data.num_items, "rows": data.num_interactions}
+
+    def steps(self, phase: str, number: int) -> dict[str, Any]:
+        """CPU seconds of this thread per step of a phase, from where the last call stopped."""
+        from pathdex.training.determinism import deterministic
+
+        one = self.phases[phase]
+        with deterministic(self.device):
+            available = one.begin_epoch(0)
+            if phase == "structure":
+                one.vectors  # noqa: B018 (computed once, outside the clock)
+            started = time.thread_time()
+            for step in range(number):
+                one.step(0, (self.taken[phase] + step) % available)
+            seconds = time.thread_time() - started
+        self.taken[phase] += number
+        return {"seconds": seconds / number}
+
     def train(self, file: str, reading: dict[str, Any], held_out: int, n: int, candidates: int) -> dict[str, Any]:
         """Train with the defaults and seed 0, and evaluate on the test users."""
         data = pathdex.read(Path(file), **reading)

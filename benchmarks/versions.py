@@ -1,7 +1,10 @@
-"""Two versions of Pathdex in one run, in turns: queries, the server, training.
+"""Two versions of Pathdex in one run, in turns: queries, the server, training steps, training.
 
     python -m benchmarks versions --before ../pathdex-0.1/src
     python -m benchmarks versions --before ../pathdex-0.1/src --parts query,http --repeats 15
+    python -m benchmarks versions --before ../pathdex-0.1/src --parts steps --sets books,ml-1m
+
+Steps are timed in CPU seconds of their thread. `books` is a tenth of the synthetic set of `benchmarks scale`.
 
 Each version runs in its own process with its own source tree, on one thread. Rounds alternate and give one ratio each,
 so other load on the machine affects both versions alike. A ratio above 1 means that this version is slower.
@@ -26,14 +29,19 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.load import RunningLoad
+from benchmarks.scale import BOOKS
 from benchmarks.sets import SETS, data_folder
 from benchmarks.synthetic import save_synthetic
+from pathdex.data.synthetic import generate
 
 HERE = Path(__file__).parent
 SIZES = {"items": 200_000, "num_nodes": 60, "path_size": 25.0}
 QUERY = {"history": 30, "queries": 200, "n": 50, "beam": 50}
-PARTS = ("query", "http", "train")
+PARTS = ("query", "http", "steps", "train")
 CONNECTIONS, LOAD_SECONDS = 8, 2.0
+STEPS, WARM_ROUNDS = 10, 3
+BOOKS_SHARE = 0.1
+BOOKS_PARAMETERS = {"num_nodes": 100, "batch_size": 4096}
 
 
 class Version:
@@ -137,6 +145,25 @@ def server(source: Path, bundle: Path) -> Iterator[str]:
         process.wait()
 
 
+def steps(before: Path, after: Path, name: str, repeats: int, folder: Path) -> dict[str, list[float]]:
+    """Ratios of the CPU time of encoder and structure steps on a data set, one per round."""
+    if name == "books":
+        file, reading, parameters = folder / "books.parquet", {}, BOOKS_PARAMETERS
+        generate(file, **{key: round(value * BOOKS_SHARE) for key, value in BOOKS.items()}, seed=0)
+    else:
+        file, reading, parameters = (data_folder() / SETS[name].file).resolve(), SETS[name].reading, {}
+    ratios: dict[str, list[float]] = {"encoder": [], "structure": []}
+    with versions(before, after) as pair:
+        for one in pair:
+            one("prepare", file=str(file), reading=reading, parameters=parameters, warm=WARM_ROUNDS)
+        for number in range(repeats):
+            for phase, found in ratios.items():
+                order = pair if number % 2 == 0 else pair[::-1]
+                seconds = {one: one("steps", phase=phase, number=STEPS)["seconds"] for one in order}
+                found.append(seconds[pair[1]] / seconds[pair[0]])
+    return {f"{phase} step, {name}": found for phase, found in ratios.items()}
+
+
 def trainings(before: Path, after: Path, names: list[str]) -> list[list[str]]:
     """Seconds and F of both versions on each data set, trained at the same time of day, one after the other."""
     rows = []
@@ -189,6 +216,17 @@ def main(arguments: list[str]) -> None:
             table.add_row(name, f"{np.median(values):.3f}", f"{min(values):.3f} to {max(values):.3f}")
         console.print(table)
         report["ratios"] = ratios
+    if "steps" in parts:
+        with tempfile.TemporaryDirectory(prefix="pathdex-versions-") as name:
+            taken: dict[str, list[float]] = {}
+            for one in given.sets.split(","):
+                taken |= steps(given.before, given.after, one, given.repeats, Path(name))
+        table = Table("CPU time of", "after / before, median", "range", "speed-up", title="one thread")
+        for part, values in taken.items():
+            middle = float(np.median(values))
+            table.add_row(part, f"{middle:.3f}", f"{min(values):.3f} to {max(values):.3f}", f"{1 / middle:.2f}")
+        console.print(table)
+        report["steps"] = taken
     if "train" in parts:
         rows = trainings(given.before, given.after, given.sets.split(","))
         head = ["set", "F before", "F after", "brute force before", "after", "equal", "seconds after / before"]

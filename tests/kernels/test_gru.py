@@ -33,6 +33,7 @@ def test_states_equal_those_of_a_plain_loop(time: int, batch: int, hidden: int, 
     )
     states, candidate = np.zeros((time + 1, batch, hidden), np.float32), np.empty((time, batch, hidden), np.float32)
     expected = plain_states(gates, weight, bias, hidden)
+    gates = gates.reshape(time, batch, 3, hidden)
     halves = gates.copy(), states.copy(), candidate.copy()
     gru_forward(gates, weight, bias, states, candidate, 0, batch)
     np.testing.assert_allclose(states[1:], expected, atol=1e-5)
@@ -43,13 +44,13 @@ def test_states_equal_those_of_a_plain_loop(time: int, batch: int, hidden: int, 
 
 def test_the_gradient_of_one_step_from_zero_by_hand() -> None:
     # With h = 0: h' = (1 - z) n, so dn = (1 - z)(1 - n^2), dz = -n z (1 - z), and r has no effect without a state.
-    gates = np.array([[[0.3, -0.2, 0.7]]], np.float32)
+    gates = np.array([0.3, -0.2, 0.7], np.float32).reshape(1, 1, 3, 1)
     weight, bias = np.ones((1, 3), np.float32), np.zeros(3, np.float32)
     states, candidate = np.zeros((2, 1, 1), np.float32), np.empty((1, 1, 1), np.float32)
     gru_forward(gates, weight, bias, states, candidate, 0, 1)
     z, n = sigmoid(np.float32(-0.2)), np.tanh(np.float32(0.7))
     gru_backward(gates, weight.T.copy(), states, candidate, np.ones((1, 1, 1), np.float32), 0, 1)
-    np.testing.assert_allclose(gates[0, 0], [0, -n * z * (1 - z), (1 - z) * (1 - n * n)], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(gates.ravel(), [0, -n * z * (1 - z), (1 - z) * (1 - n * n)], rtol=1e-5, atol=1e-7)
 
 
 def test_running_mean_and_its_gradient() -> None:

@@ -22,35 +22,37 @@ def gru_forward(
 ) -> None:
     """Run windows `first` to `last`.
 
-    `gates` (T, B, 3H) holds the input's products and becomes r, z, n. `weight` (H, 3H) and `bias` are those of the
+    `gates` (T, B, 3, H) holds the input's products and becomes r, z, n. `weight` (H, 3H) and `bias` are those of the
     state. `states` (T + 1, B, H) starts with the state before the first step. `candidate` (T, B, H) receives the
     state's part of n, which the backward pass needs.
     """
-    count = last - first
-    products = np.empty((count, len(bias)), np.float32)
+    count, hidden = last - first, states.shape[2]
+    products = np.empty((count, 3 * hidden), np.float32)
+    by_gate = products.reshape(count, 3, hidden)
     for time in range(len(gates)):
         before = states[time, first:last]
         for row in range(count):
             products[row] = bias
         gemm_accumulate(before, count, weight, products)
         _gates_forward(
-            gates[time, first:last], products, before, states[time + 1, first:last], candidate[time, first:last]
+            gates[time, first:last], by_gate, before, states[time + 1, first:last], candidate[time, first:last]
         )
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def _gates_forward(gates: Floats, products: Floats, before: Floats, after: Floats, candidate: Floats) -> None:
-    hidden = before.shape[1]
+    """One step; gates and products (row, gate, hidden), since LLVM vectorises only loops over a whole last axis."""
     for row in range(len(before)):
-        for k in range(2 * hidden):
-            gates[row, k] = _ONE / (_ONE + fast_exp(-gates[row, k] - products[row, k]))
-        for k in range(hidden):
-            part = products[row, 2 * hidden + k]
-            total = gates[row, 2 * hidden + k] + gates[row, k] * part
+        for gate in range(2):
+            for k in range(before.shape[1]):
+                gates[row, gate, k] = _ONE / (_ONE + fast_exp(-gates[row, gate, k] - products[row, gate, k]))
+        for k in range(before.shape[1]):
+            part = products[row, 2, k]
+            total = gates[row, 2, k] + gates[row, 0, k] * part
             new = _ONE - _TWO / (_ONE + fast_exp(_TWO * total))  # tanh
             candidate[row, k] = part
-            gates[row, 2 * hidden + k] = new
-            after[row, k] = new + gates[row, hidden + k] * (before[row, k] - new)
+            gates[row, 2, k] = new
+            after[row, k] = new + gates[row, 1, k] * (before[row, k] - new)
 
 
 @njit(cache=True, nogil=True)
@@ -64,10 +66,11 @@ def gru_backward(
     """
     count, hidden = last - first, states.shape[2]
     products, carried = np.empty((count, 3 * hidden), np.float32), np.zeros((count, hidden), np.float32)
+    by_gate = products.reshape(count, 3, hidden)
     for time in range(len(gates) - 1, -1, -1):
         _gates_backward(
             gates[time, first:last],
-            products,
+            by_gate,
             states[time, first:last],
             candidate[time, first:last],
             gradient[time, first:last],
@@ -80,18 +83,17 @@ def gru_backward(
 def _gates_backward(
     gates: Floats, products: Floats, before: Floats, candidate: Floats, gradient: Floats, carried: Floats
 ) -> None:
-    hidden = before.shape[1]
     for row in range(len(before)):
-        for k in range(hidden):
-            r, z, n = gates[row, k], gates[row, hidden + k], gates[row, 2 * hidden + k]
+        for k in range(before.shape[1]):
+            r, z, n = gates[row, 0, k], gates[row, 1, k], gates[row, 2, k]
             total = gradient[row, k] + carried[row, k]
             new = total * (_ONE - z) * (_ONE - n * n)
             reset, update = new * candidate[row, k] * r * (_ONE - r), total * (before[row, k] - n) * z * (_ONE - z)
             carried[row, k] = total * z
-            gates[row, k] = products[row, k] = reset
-            gates[row, hidden + k] = products[row, hidden + k] = update
-            gates[row, 2 * hidden + k] = new
-            candidate[row, k] = products[row, 2 * hidden + k] = new * r
+            gates[row, 0, k] = products[row, 0, k] = reset
+            gates[row, 1, k] = products[row, 1, k] = update
+            gates[row, 2, k] = new
+            candidate[row, k] = products[row, 2, k] = new * r
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -63,7 +63,7 @@ class _RecurrentFeatures(Function):
         run_blocks(
             lambda part: torch.addmm(input_bias, flat[part], input_weight.T, out=gates[part]), blocks(len(flat), ROWS)
         )
-        gates = gates.view(time, batch, 3 * hidden)
+        gates = gates.view(time, batch, 3, hidden)
         states, candidate = torch.empty(time + 1, batch, hidden), torch.empty(time, batch, hidden)
         states[0] = 0.0
         matrix = state_weight.T.contiguous().numpy()

@@ -11,11 +11,11 @@ from pathdex.config import Config, EncoderConfig
 from pathdex.data.interactions import Interactions
 from pathdex.kernels.gather import RowNumbering
 from pathdex.model.lazy_adam import LazyAdam
-from pathdex.model.losses import negative_scores, structure_loss
+from pathdex.model.losses import negative_scores
 from pathdex.model.network import Network
+from pathdex.model.path_loss import mean_path_loss
 from pathdex.model.rerankers import RERANKERS, rerank_scores
 from pathdex.model.sampled_softmax import sampled_softmax_loss
-from pathdex.model.structure import path_log_probabilities
 from pathdex.training.horizon import NearMap
 from pathdex.training.negatives import NegativeSampler
 from pathdex.training.windows import Batch, cut_windows, sequential_batches
@@ -75,7 +75,7 @@ class RerankerStep:
             loss = self.loss(positive, negative_scores(scores, items, wanted, correction))
         losses = {"softmax": float(loss.detach())}
         if paths is not None:
-            path_loss = structure_loss(path_log_probabilities(network.structure, users, paths))
+            path_loss = mean_path_loss(network.structure, users, paths)
             losses["structure"] = float(path_loss.detach())
             loss = loss + path_loss
 
@@ -109,7 +109,7 @@ class StructureStep:
 
     def __call__(self, users: Tensor, paths: Tensor, rate: float = 1.0) -> float:
         """Take a step for users (sample, dim) and their targets' paths (sample, path, layer); returns the loss."""
-        loss = structure_loss(path_log_probabilities(self.network.structure, users, paths))
+        loss = mean_path_loss(self.network.structure, users, paths)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.param_groups[0]["lr"] = self.rate * rate

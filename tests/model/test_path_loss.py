@@ -1,0 +1,53 @@
+"""The hand-written structure loss against autograd."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pathdex.model import path_loss
+from pathdex.model.losses import structure_loss
+from pathdex.model.path_loss import mean_path_loss
+from pathdex.model.structure import MLPStructure, RecurrentStructure, path_log_probabilities
+
+
+def gradients(loss: torch.Tensor, users: torch.Tensor, structure: torch.nn.Module) -> list[torch.Tensor]:
+    return list(torch.autograd.grad(loss, [users, *structure.parameters()]))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 4), st.integers(1, 4), st.sampled_from([2, 5, 17]), st.integers(0, 99))
+def test_loss_and_gradients_equal_those_of_autograd(samples: int, each: int, depth: int, nodes: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    structure, users = MLPStructure(6, nodes, depth, 8, 3), torch.randn(samples, 6, requires_grad=True)
+    paths = torch.randint(nodes, (samples, each, depth))  # with shared prefixes and equal paths
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(path_loss, "NEGLIGIBLE", 0.0)
+        patch.setattr(path_loss, "SAMPLES", 16)
+        found = mean_path_loss(structure, users, paths)
+    expected = structure_loss(path_log_probabilities(structure, users, paths))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    pairs = zip(gradients(found, users, structure), gradients(expected, users, structure), strict=True)
+    for own, reference in pairs:
+        torch.testing.assert_close(own, reference, rtol=1e-4, atol=1e-5)
+
+
+def test_a_large_batch_has_the_gradient_of_autograd_up_to_rounding() -> None:
+    torch.manual_seed(0)
+    structure, users = MLPStructure(16, 20, 3, 32, 8), torch.randn(1500, 16, requires_grad=True)
+    for output in structure.outputs:
+        output.weight.data *= 5  # so that some paths are negligible
+    paths = torch.randint(20, (1500, 3, 3))
+    found = mean_path_loss(structure, users, paths)
+    expected = structure_loss(path_log_probabilities(structure, users, paths))
+    torch.testing.assert_close(found, expected, rtol=1e-2, atol=1e-2)
+    pairs = zip(gradients(found, users, structure), gradients(expected, users, structure), strict=True)
+    for own, reference in pairs:
+        assert float((own - reference).norm()) < 0.03 * float(reference.norm())
+
+
+def test_other_layer_networks_use_autograd() -> None:
+    torch.manual_seed(0)
+    structure, users, paths = RecurrentStructure(4, 3, 2, 5, 2), torch.randn(7, 4), torch.randint(3, (7, 2, 2))
+    expected = structure_loss(path_log_probabilities(structure, users, paths))
+    assert mean_path_loss(structure, users, paths).equal(expected)
