@@ -5,12 +5,12 @@ import torch
 from pathdex.config import Config
 from pathdex.data import Queries, Ragged, Vocabulary
 from pathdex.model.network import Network
-from pathdex.training.horizon import AHEAD, NearMap, choose_horizon, decision_epoch, draw_horizons
+from pathdex.training.horizon import AHEAD, HorizonMap, choose_horizon, decision_epoch, draw_horizons
 
 
-def test_the_map_of_the_next_item_starts_as_the_identity() -> None:
+def test_the_map_of_the_other_horizon_starts_as_the_identity() -> None:
     users = torch.randn(5, 3)
-    assert torch.equal(NearMap(3)(users), users)
+    assert torch.equal(HorizonMap(3)(users), users)
 
 
 def test_the_next_item_alone_needs_no_second_horizon() -> None:
@@ -37,16 +37,16 @@ def test_small_data_decides_later(samples: int, epoch: int) -> None:
 @pytest.mark.parametrize("near_finds_it", [True, False])
 def test_the_horizon_with_the_better_answers_is_chosen(near_finds_it: bool) -> None:
     torch.manual_seed(0)
-    network, near = Network(Config(num_nodes=2, embedding_dim=4), 200), NearMap(4)
+    network, ahead = Network(Config(num_nodes=2, embedding_dim=4), 200), HorizonMap(4)
     rows = network.items.rows
     rows.zero_()
     rows[:100, 0], rows[100:, 0] = 1.0, -1.0
     users = network.user_vectors(Ragged.from_rows([[0]]))
     # The map turns the user vector around, so each horizon finds one half of the catalogue.
-    near.change.weight.data.copy_(-2 * torch.eye(4))
-    low_half = (float(users[0, 0]) < 0) == near_finds_it
+    ahead.change.weight.data.copy_(-2 * torch.eye(4))
+    low_half = (float(users[0, 0]) > 0) == near_finds_it
     truth = list(range(100)) if low_half else list(range(100, 200))
     held_out = Queries(Vocabulary([0]), Ragged.from_rows([[0]]), Ragged.from_rows([truth]))
-    found = choose_horizon(network, near, held_out)
+    found = choose_horizon(network, ahead, held_out)
     assert found["choices"] == {"next_items": 1 if near_finds_it else AHEAD}
     assert found["reason"].startswith("best F@10 and 50 of 1 held-out users so far (1: ")

@@ -86,5 +86,5 @@ def test_a_window_in_the_middle_predicts_from_states_that_have_read_half_of_its_
         batch = windows.batch(np.array([number])).read_earlier(np.zeros(40, np.int64), np.arange(40) % 2 == 0)
         context = int(windows.first[number] - windows.context[number])
         assert (batch.time >= (0 if windows.at_start[number] else context // 2)).all()
-        assert batch.near is not None
-        assert batch.near.tolist() == (batch.position % 2 == 0).tolist()
+        assert batch.mapped is not None
+        assert batch.mapped.tolist() == (batch.position % 2 == 0).tolist()

@@ -19,7 +19,6 @@ from pathdex.recommenders.popularity import Popularity
 from pathdex.recommenders.score_fitting import BUDGET, collect_pools, fit_weights, free_weights
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import ScoreWeights
-from pathdex.training.encoder_phase import centred_log_counts
 from pathdex.training.held_out import SIZES, describe_sizes, f_measures, percent
 from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.trainer import Trainer
@@ -59,7 +58,7 @@ class ScorePhase(_FinalPhase):
         state = ModelState.from_trainer(self.trainer)
         retriever = state.retriever()
         beam = state.beam_for(BUDGET * max(SIZES))
-        pools = collect_pools(retriever, self.held_out, centred_log_counts(state.counts), beam=beam)
+        pools = collect_pools(retriever, self.held_out, beam=beam)
         fitted = fit_weights(
             pools,
             ScoreWeights.from_config(config),
@@ -97,7 +96,7 @@ class ComparisonPhase(_FinalPhase):
             warnings.warn(text, AccuracyWarning, stacklevel=2)
         listed = ", ".join(f"{name} {percent(f)}" for name, f in means.items())
         line = f"{describe_sizes()} of {len(self.held_out):,} held-out users: {listed}"
-        return {"held_out_f": means, "reason": line, **({"warnings": texts} if texts else {})}
+        return {"comparison": means, "reason": line, **({"warnings": texts} if texts else {})}
 
     def _f_measures(self, model: Recommender, **options: Any) -> NDArray[np.float64]:
         history = self.held_out.history

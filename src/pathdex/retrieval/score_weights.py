@@ -20,8 +20,6 @@ class ScoreWeights:
     """The similarity of an item that is similar to nothing."""
     share: float = 0.2
     """The share of the candidates that neighbours provide."""
-    popularity: float = 0.0
-    """The weight of the centred log item count, which is added to the item bias after training."""
 
     @classmethod
     def from_config(cls, config: Config) -> ScoreWeights:
@@ -31,7 +29,6 @@ class ScoreWeights:
             "neighbour": config.neighbour_weight,
             "smoothing": config.neighbour_smoothing,
             "share": config.neighbour_share,
-            "popularity": config.popularity_weight,
         }
         return cls(**{name: value for name, value in given.items() if value is not None})
 
@@ -42,5 +39,4 @@ class ScoreWeights:
             "neighbour_weight": self.neighbour,
             "neighbour_smoothing": self.smoothing,
             "neighbour_share": self.share,
-            "popularity_weight": self.popularity,
         }

@@ -166,6 +166,7 @@ _SHOWN = (
     "softmax",
     "structure",
     "valid_loss",
+    "held_out_f",
     "used_paths",
     "item_mean_size",
     "top_size",

@@ -16,7 +16,7 @@ from pathdex.model.network import Network
 from pathdex.model.path_loss import mean_path_loss
 from pathdex.model.rerankers import RERANKERS, rerank_scores
 from pathdex.model.sampled_softmax import sampled_softmax_loss
-from pathdex.training.horizon import NearMap
+from pathdex.training.horizon import HorizonMap
 from pathdex.training.negatives import NegativeSampler
 from pathdex.training.windows import Batch, cut_windows, sequential_batches
 
@@ -35,8 +35,8 @@ class RerankerStep:
         self.compiled_loss = config.reranker == "softmax" and network.device.type == "cpu"
         self.numbering = RowNumbering(network.num_items)
         self.rows = LazyAdam(network.items.rows, config.item_learning_rate)
-        self.near = NearMap(len(network.start)).to(network.device)
-        dense = [network.start, *network.encoder.parameters(), *self.near.parameters()]
+        self.other_horizon = HorizonMap(len(network.start)).to(network.device)
+        dense = [network.start, *network.encoder.parameters(), *self.other_horizon.parameters()]
         self.dense = torch.optim.Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
         self.structure: torch.optim.Adam | None = None
         if isinstance(config, Config) and network.has_structure:
@@ -62,7 +62,7 @@ class RerankerStep:
         users = network.encode_samples(
             table, self._tensor(inputs), self._tensor(batch.window), self._tensor(batch.time)
         )
-        predicting = users if batch.near is None else self._through_near(users, self._tensor(batch.near))
+        predicting = users if batch.mapped is None else self._map(users, self._tensor(batch.mapped))
         correction = None if negatives.log_inclusion is None else self._tensor(negatives.log_inclusion)
         if self.compiled_loss:
             offset = None if correction is None else -correction
@@ -91,9 +91,9 @@ class RerankerStep:
             self.structure.step()
         return losses, users.detach()
 
-    def _through_near(self, users: Tensor, near: Tensor) -> Tensor:
-        """User vectors, those of samples that predict the next item through its map."""
-        return torch.where(near[:, None], self.near(users), users)
+    def _map(self, users: Tensor, mapped: Tensor) -> Tensor:
+        """User vectors, the `mapped` ones those of the other horizon."""
+        return torch.where(mapped[:, None], self.other_horizon(users), users)
 
     def _tensor(self, array: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(array).to(self.network.device)

@@ -17,6 +17,8 @@ from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arra
 from pathdex.training.choices import next_items
 from pathdex.training.determinism import seed_step
 from pathdex.training.e_step import RerankerStep
+from pathdex.training.early_stopping import BestWeights
+from pathdex.training.held_out import exhaustive_f_measures
 from pathdex.training.horizon import AHEAD, choose_horizon, decision_epoch, draw_horizons
 from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.path_assigner import PathAssigner
@@ -24,9 +26,14 @@ from pathdex.training.random_streams import RandomStreams, Stream
 from pathdex.training.schedule import cosine_rate
 from pathdex.training.windows import cut_windows
 
+HORIZON = "other_horizon."
+
 
 class EncoderPhase(Phase):
-    """Trains encoder and item vectors on Q_softmax, with cosine decay of the learning rate over the phase."""
+    """Trains encoder and item vectors on Q_softmax, with cosine decay of the learning rate over the phase.
+
+    With held-out queries, training stops early when they get no better, and the weights of the best epoch are kept.
+    """
 
     name = "encoder"
 
@@ -46,6 +53,7 @@ class EncoderPhase(Phase):
         self.network, self.config, self.data, self.random, self.records = network, config, data, random, records
         self.epochs, self.held_out = config.epochs, held_out
         self.decided_after = decision_epoch(self.epochs, data.num_interactions)
+        self.best = BestWeights(network)
         self.reranker = RerankerStep(network, config, data.item_counts())
 
     def begin(self) -> None:
@@ -58,7 +66,8 @@ class EncoderPhase(Phase):
         self.batches = self.windows.batches(config.batch_size, self.random.generator(Stream.BATCHES, epoch))
         deciding = self._is_open and epoch < self.decided_after
         reach = AHEAD if deciding else next_items(config, self.records)
-        self.readers, self.near = draw_horizons(sequences, reach, self.random.generator(Stream.TARGETS, epoch))
+        self.readers, near = draw_horizons(sequences, reach, self.random.generator(Stream.TARGETS, epoch))
+        self.mapped = ~near if deciding and near is not None else near
         return len(self.batches)
 
     @property
@@ -66,14 +75,30 @@ class EncoderPhase(Phase):
         return self.config.next_items is None and self.held_out is not None
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
-        if not self._is_open or epoch + 1 != self.decided_after:
+        if self.held_out is None:
             return {}
-        assert self.held_out is not None
-        return choose_horizon(self.network, self.reranker.near, self.held_out)
+        figure = float(exhaustive_f_measures(self.network, self.held_out).mean())
+        self.best.update(figure, epoch)
+        if self._is_open and epoch + 1 == self.decided_after:
+            choice = choose_horizon(self.network, self.reranker.other_horizon, self.held_out)
+            self.reranker.other_horizon.reset()
+            return {"held_out_f": figure, **choice}
+        over = epoch + 1 == self.epochs or self.is_finished(epoch + 1)
+        if not over or self.best.epoch == epoch:
+            return {"held_out_f": figure}
+        reason = f"keeps epoch {self.best.epoch + 1}, the best on {len(self.held_out):,} held-out users"
+        return {"held_out_f": figure, "reason": reason}
+
+    def is_finished(self, epoch: int) -> bool:
+        return self.best.stops(epoch)
+
+    def end(self) -> None:
+        self.best.restore()
+        self.reranker.rows.table = self.network.items.rows
 
     def step(self, epoch: int, step: int) -> Mapping[str, float]:
         random = self._seeded(epoch, step)
-        batch = self.windows.batch(self.batches[step]).read_earlier(self.readers, self.near)
+        batch = self.windows.batch(self.batches[step]).read_earlier(self.readers, self.mapped)
         rate = cosine_rate((epoch + step / len(self.batches)) / self.epochs)
         return self.reranker(batch, random, rate=rate)[0]
 
@@ -84,14 +109,15 @@ class EncoderPhase(Phase):
         return random
 
     def state_dict(self) -> TrainingState:
-        rows = self.reranker.rows
+        rows, best, horizon = self.reranker.rows, self.best.state_dict(), self.reranker.other_horizon.state_dict()
         return TrainingState(
-            {"row_steps": rows.steps},
+            {"row_steps": rows.steps, **best.values},
             {
+                **best.arrays,
                 **{f"network.{name}": value for name, value in self.network.export().items()},
                 "rows.first": rows.first.cpu().numpy(),
                 "rows.second": rows.second.cpu().numpy(),
-                **{f"near.{name}": value.cpu().numpy() for name, value in self.reranker.near.state_dict().items()},
+                **{f"{HORIZON}{name}": value.cpu().numpy() for name, value in horizon.items()},
                 **optimizer_arrays("dense-adam", self.reranker.dense),
                 **(optimizer_arrays("joint-adam", self.reranker.structure) if self.reranker.structure else {}),
             },
@@ -102,11 +128,14 @@ class EncoderPhase(Phase):
         prefix = "network."
         self.network.restore({name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)})
         rows.table, rows.steps = self.network.items.rows, state.values["row_steps"]
+        self.best.load_state_dict(state)
         rows.first = torch.from_numpy(arrays["rows.first"]).to(device)
         rows.second = torch.from_numpy(arrays["rows.second"]).to(device)
-        near = {name.removeprefix("near."): arrays[name] for name in arrays if name.startswith("near.")}
-        if near:  # Checkpoints of earlier versions have none.
-            self.reranker.near.load_state_dict({name: torch.from_numpy(array) for name, array in near.items()})
+        horizon = {name.removeprefix(HORIZON): arrays[name] for name in arrays if name.startswith(HORIZON)}
+        if horizon:  # Checkpoints of earlier versions have none.
+            self.reranker.other_horizon.load_state_dict(
+                {name: torch.from_numpy(array) for name, array in horizon.items()}
+            )
         load_optimizer_arrays("dense-adam", self.reranker.dense, arrays)
         if self.reranker.structure is not None:
             load_optimizer_arrays("joint-adam", self.reranker.structure, arrays)
@@ -124,23 +153,25 @@ class JointPhase(EncoderPhase):
         data: Interactions,
         random: RandomStreams,
         assigner: PathAssigner,
-        held_out: Queries | None = None,
     ) -> None:
-        super().__init__(network, config, data, random, assigner.records, held_out)
+        super().__init__(network, config, data, random, assigner.records)
         self.assigner = assigner
         samples = assigner.config.score_samples * data.num_items / data.num_interactions
         self.scored_share = min(1.0, samples)
 
     def step(self, epoch: int, step: int) -> Mapping[str, float]:
         random = self._seeded(epoch, step)
-        batch = self.windows.batch(self.batches[step]).read_earlier(self.readers, self.near)
+        batch = self.windows.batch(self.batches[step]).read_earlier(self.readers, self.mapped)
         losses, users = self.reranker(batch, random, self.assigner.nodes(batch.targets))
         chosen = random.permutation(len(users))[: int(np.ceil(self.scored_share * len(users)))]
         self.assigner.stream_scores(users[torch.from_numpy(chosen)], batch.targets[chosen])
         return losses
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
-        return {**super().end_epoch(epoch), **self.assigner.m_step(self.random, epoch)}
+        return self.assigner.m_step(self.random, epoch)
+
+    def end(self) -> None:
+        """The structure model has been trained with the last weights."""
 
 
 def centred_log_counts(counts: NDArray[np.int64]) -> NDArray[np.float32]:

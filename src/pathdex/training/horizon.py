@@ -1,8 +1,11 @@
 """How far ahead a user vector predicts (`next_items`), learned for two horizons at once and chosen on held-out queries.
 
-With `next_items` above 1, half of the samples predict the next item and half one of the `next_items` next. Both share
-the encoder and the item vectors. The user vector itself predicts the items further ahead; the next item is predicted
-through a linear map that only training uses, since an item vector learns most from the item beside it.
+With `next_items` above 1, half of the samples predict the next item and half one of the `next_items` next: an item
+vector learns most from the item beside it. Both share the encoder and the item vectors. The user vector itself predicts
+the items further ahead, the next item is predicted through a linear map that only training uses.
+
+If `next_items` is not set, the first epochs learn both horizons with the roles exchanged, and held-out queries decide.
+The next item has the user vector to itself then, since training on it alone would gain more than these epochs show.
 """
 
 from __future__ import annotations
@@ -28,12 +31,15 @@ DECISION_SAMPLES = 1_000_000
 """The choice is made after so many samples, but after a fifth of the epochs at the earliest and half at the latest."""
 
 
-class NearMap(nn.Module):
-    """x + W x + b, which starts as the identity: the user vector that predicts the next item."""
+class HorizonMap(nn.Module):
+    """x + W x + b, which starts as the identity: the user vector for the other horizon."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.change = nn.Linear(dim, dim)
+        self.reset()
+
+    def reset(self) -> None:
         nn.init.zeros_(self.change.weight)
         nn.init.zeros_(self.change.bias)
 
@@ -62,11 +68,14 @@ def decision_epoch(epochs: int, num_samples: int) -> int:
 
 
 @torch.no_grad()
-def choose_horizon(network: Network, near: NearMap, held_out: Queries) -> dict[str, Any]:
-    """`next_items` by the mean F over the sizes, each relative to that of the next item, and the reason."""
+def choose_horizon(network: Network, ahead: HorizonMap, held_out: Queries) -> dict[str, Any]:
+    """`next_items` by the mean F over the sizes, each relative to that of the next item, and the reason.
+
+    The network's user vectors predict the next item, those through `ahead` the items further ahead.
+    """
     figures = {
-        1: exhaustive_f_measures(network, held_out, near).mean(axis=0),
-        AHEAD: exhaustive_f_measures(network, held_out).mean(axis=0),
+        1: exhaustive_f_measures(network, held_out).mean(axis=0),
+        AHEAD: exhaustive_f_measures(network, held_out, ahead).mean(axis=0),
     }
     further = float(np.mean(figures[AHEAD] / np.maximum(figures[1], 1e-9))) > 1
     listed = ", ".join(f"{reach}: {percent(f)}" for reach, f in figures.items())

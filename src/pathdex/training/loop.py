@@ -49,6 +49,13 @@ class Phase(ABC):
         """Called after the last step of an epoch; returns figures for the record."""
         return {}
 
+    def is_finished(self, epoch: int) -> bool:
+        """Whether the phase ends before an epoch, although its epochs are not over."""
+        return False
+
+    def end(self) -> None:  # noqa: B027
+        """Called after the last epoch."""
+
     @abstractmethod
     def state_dict(self) -> TrainingState:
         """Everything that later steps depend on. Arrays may share memory with the model."""
@@ -118,6 +125,8 @@ class TrainingLoop:
         if self.cursor.epoch == 0 and self.cursor.step == 0:
             phase.begin()
         for epoch in range(self.cursor.epoch, phase.epochs):
+            if phase.is_finished(epoch):
+                break
             started = time.monotonic() - self.cursor.seconds
             losses = self._run_epoch(phase, epoch, started, callback)
             figures = phase.end_epoch(epoch)
@@ -132,6 +141,7 @@ class TrainingLoop:
             self.cursor = Cursor(self.cursor.phase, epoch + 1)
             self._save()
             callback.on_epoch_end(record)
+        phase.end()
 
     def _run_epoch(self, phase: Phase, epoch: int, started: float, callback: Callback) -> dict[str, float]:
         """Take the remaining steps of an epoch; returns the mean losses of the whole epoch."""

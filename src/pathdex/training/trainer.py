@@ -57,7 +57,7 @@ class Trainer:
         encoder = (
             EncoderPhase(self.network, self.config, data, first, self.records, held_out)
             if self.config.schedule == "warm"
-            else JointPhase(self.network, self.config, data, first, self.assigner, held_out)
+            else JointPhase(self.network, self.config, data, first, self.assigner)
         )
         structure = StructurePhase(self.network, self.config, data, second, self.assigner, seed=options.seed)
         self.encoder, self.structure = encoder, structure

@@ -36,17 +36,17 @@ class Batch:
     """(sample,) item codes."""
     earliest: NDArray[np.int64]
     """(sample,) the first column whose state has read enough to predict."""
-    near: NDArray[np.bool_] | None = None
-    """(sample,) whether the sample predicts the next item; None if all do."""
+    mapped: NDArray[np.bool_] | None = None
+    """(sample,) whether the sample's user vector is that of the other horizon; None if none is."""
 
-    def read_earlier(self, readers: NDArray[np.int64], near: NDArray[np.bool_] | None = None) -> Batch:
-        """The same targets, each predicted by the history before `readers[position]`; `near` is by position as well.
+    def read_earlier(self, readers: NDArray[np.int64], mapped: NDArray[np.bool_] | None = None) -> Batch:
+        """The same targets, each predicted by the history before `readers[position]`; `mapped` is by position as well.
 
         If the window's states do not reach back that far, the distance is taken modulo the distance that they reach.
         """
         back = self.position - readers[self.position]
         time = self.time - back % (self.time - self.earliest + 1)
-        return replace(self, time=time, near=None if near is None else near[self.position])
+        return replace(self, time=time, mapped=None if mapped is None else mapped[self.position])
 
 
 @dataclass(frozen=True)
