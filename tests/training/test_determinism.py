@@ -1,7 +1,7 @@
 import numba
 import torch
 
-from pathdex.training.determinism import deterministic, set_threads
+from pathdex.training.determinism import deterministic, seed_step, set_threads
 
 
 def test_deterministic_algorithms_are_on_inside_and_as_before_outside() -> None:
@@ -28,3 +28,10 @@ def test_threads_are_those_of_torch_and_of_compiled_code() -> None:
     assert (torch.get_num_threads(), numba.get_num_threads()) == (1, 1)
     torch.set_num_threads(before[0])
     numba.set_num_threads(before[1])
+
+
+def test_a_seeded_step_draws_what_torch_draws_with_that_seed() -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(5)
+    seed_step(7, torch.device("cpu"))
+    assert torch.rand(5).equal(expected)

@@ -1,4 +1,4 @@
-"""The masks of torch's dropout, from the state of torch's CPU generator, at ten times its speed.
+"""The masks of torch's dropout, from the state of torch's CPU generator, at six times its speed.
 
 Torch draws one element after the other from a Mersenne twister (MT19937), two words per element. The same words come in
 vectors from a block of 624. Masks are equal to torch's on processors where it does not use MKL's generator.

@@ -23,6 +23,7 @@ from pathdex.recommenders.tree.step import NodeSamples, NodeStep
 from pathdex.recommenders.tree.tree import Tree
 from pathdex.training.callbacks import Callback
 from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arrays
+from pathdex.training.determinism import seed_step
 from pathdex.training.loop import Phase, TrainingLoop, TrainingState
 from pathdex.training.schedule import cosine_rate
 from pathdex.training.setup import prepare
@@ -119,7 +120,7 @@ class TreePhase(Phase):
     def step(self, epoch: int, step: int) -> Mapping[str, float]:
         assert self.node_step is not None
         random = self._random(TreeStream.STEP, epoch, step)
-        torch.manual_seed(int(random.integers(2**62)))
+        seed_step(int(random.integers(2**62)), self.network.rows.device)
         batch = self.windows.batch(self.batches[step]).read_earlier(self.readers)
         levels = draw_levels(self.first_level, self.network.tree.depth, self.settings.levels_per_step, random)
         rate = cosine_rate((epoch + step / len(self.batches)) / self.epochs)
