@@ -87,7 +87,7 @@ def _time_parts(workload: Workload) -> Seconds:
         ticks.append(time.perf_counter())
         items, log_probability = gather_items(retriever.on_paths, positions, log_p, seen, ALL_ITEMS)
         ticks.append(time.perf_counter())
-        rerank(retriever.table, user, items, weight * log_probability, sizes.n)
+        rerank(retriever.table, retriever.compact, user, items, weight * log_probability, sizes.n)
         ticks.append(time.perf_counter())
         spent[:, query] = np.diff(ticks)
     return spent

@@ -38,7 +38,7 @@ def test_every_encoder_of_the_model_has_a_compiled_version() -> None:
 @pytest.mark.parametrize("encoder", sorted(ENCODERS))
 @settings(max_examples=25, deadline=None)
 @given(
-    dim=st.sampled_from([1, 5, 8]),
+    dim=st.sampled_from([1, 5, 8, 32, 40]),
     seed=st.integers(0, 1000),
     codes=st.lists(st.integers(0, ITEMS - 1), max_size=LENGTH - 1),
     cut=st.integers(0, LENGTH),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from pathdex.index.paths import decode_paths
 from pathdex.index.postings import Postings
 from pathdex.kernels.beam import Trie, beam_search, layer_log_probabilities
 from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, find_candidates, most_probable, rerank
+from pathdex.kernels.compact import compact_items
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.neighbours import Neighbours, join_neighbours, similar_to, similarity_of
 from pathdex.kernels.structure import StructureWeights
@@ -87,6 +89,11 @@ class Retriever:
         self._dim = config.embedding_dim
         self._path_weight = np.float32(config.path_weight)
         self._neighbour_weight = np.float32(config.neighbour_weight)
+
+    @cached_property
+    def compact(self) -> Floats:
+        """The item vectors in 8 bits, made by the first query that reranks: a pass over the item table."""
+        return compact_items(self.table, self._dim)
 
     @property
     def item_vectors(self) -> Floats:
@@ -201,7 +208,7 @@ class Retriever:
         prior = self._path_weight * found.log_probability
         if found.similarity is not None:
             prior = prior + self._neighbour_weight * np.log(found.similarity + NO_SIMILARITY)
-        best: tuple[Ints, Floats] = rerank(self.table, user, found.items, prior, n)
+        best: tuple[Ints, Floats] = rerank(self.table, self.compact, user, found.items, prior, n)
         return best
 
 
