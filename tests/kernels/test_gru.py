@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pathdex.kernels.gru import GATES, GRU, UNITS
+from pathdex.kernels.gru import GATES, GRU, UNITS, advance_gru, gru_rows, read_gru
 
 
 def random_weights(dim: int) -> dict[str, np.ndarray]:
@@ -42,20 +42,20 @@ def test_steps_equal_the_formulas(dim: int, steps: int) -> None:
     for x in inputs:
         hidden = step(weights, hidden, x)
     gru = GRU.pack(weights)
-    state = np.zeros((gru.state_rows(steps), dim), np.float32)
-    gru.advance(state, 0, inputs)
+    state = np.zeros((gru_rows(gru, steps), dim), np.float32)
+    advance_gru(gru, state, 0, inputs)
     np.testing.assert_allclose(state[0], hidden, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(state[1], inputs.sum(axis=0), rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(state[2], inputs[-1])
     user = weights["project.weight"] @ hidden + weights["project.bias"]
     user += weights["last.weight"] @ inputs[-1] + weights["mean.weight"] @ inputs.mean(axis=0)
-    np.testing.assert_allclose(gru.read(state, steps), user, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(read_gru(gru, state, steps), user, rtol=1e-3, atol=1e-4)
 
 
 def test_large_inputs_saturate() -> None:
     weights = random_weights(3)
     gru = GRU.pack(weights)
     state = np.zeros((3, 3), np.float32)
-    gru.advance(state, 0, np.full((4, 3), 1e4, np.float32))
+    advance_gru(gru, state, 0, np.full((4, 3), 1e4, np.float32))
     assert np.isfinite(state).all()
     assert (np.abs(state[0]) <= 1).all()

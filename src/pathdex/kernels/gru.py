@@ -68,15 +68,6 @@ class GRU(NamedTuple):
             as_matrix(weights["mean.weight"]),
         )
 
-    def state_rows(self, capacity: int) -> int:
-        return 3
-
-    def advance(self, state: Floats, count: int, inputs: Floats) -> None:
-        advance_gru(self, state, inputs)
-
-    def read(self, state: Floats, count: int) -> Floats:
-        return read_gru(self, state, count)
-
 
 def _in_blocks(weight: NDArray[Any]) -> NDArray[Any]:
     """A weight (gate x dim, ...) as (block, gate, unit, ...), padded with zeros: a padded unit stays 0."""
@@ -153,7 +144,13 @@ _step_block: Any = intrinsic(_step_intrinsic)
 
 
 @njit(cache=True, nogil=True)
-def advance_gru(weights: GRU, state: Floats, inputs: Floats) -> None:
+def gru_rows(weights: GRU, capacity: int) -> int:
+    """The number of rows of a state."""
+    return 3
+
+
+@njit(cache=True, nogil=True)
+def advance_gru(weights: GRU, state: Floats, count: int, inputs: Floats) -> None:
     """Update a state with further inputs (time, dim)."""
     steps, dim = inputs.shape
     blocks = len(weights.hidden)

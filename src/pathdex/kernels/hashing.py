@@ -52,9 +52,10 @@ def new_slots(entries: int) -> tuple[Int32s, np.uint32]:
 @njit(cache=True, nogil=True, inline="always")
 def find_item(slots: Int32s, shift: np.uint32, keys: Ints, key: int | np.int32) -> int:
     """The slot that holds the key, or the empty slot where it belongs."""
-    slot: int = np.int64(np.uint32(np.uint32(key) * _GOLDEN_32) >> shift)
+    mixed = np.uint32(np.uint32(key) * _GOLDEN_32)
+    slot: int = np.int64(mixed >> shift) & (slots.shape[0] - 1)
     while slots[slot] != 0 and keys[slots[slot] - 1] != key:
-        slot = (slot + 1) & (len(slots) - 1)
+        slot = (slot + 1) & (slots.shape[0] - 1)
     return slot
 
 

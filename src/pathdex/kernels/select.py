@@ -149,7 +149,8 @@ def score_of(key: np.int32) -> np.float32:
     """The score of one key."""
     keys = np.empty(1, np.int32)
     keys[0] = key
-    return scores_of(keys)[0]
+    score: np.float32 = scores_of(keys)[0]
+    return score
 
 
 @njit(cache=True, nogil=True)

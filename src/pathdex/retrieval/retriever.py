@@ -20,11 +20,13 @@ from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, find_cand
 from pathdex.kernels.compact import compact_items
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.neighbours import Neighbours, join_neighbours, similar_to, similarity_of
+from pathdex.kernels.query import Answers, Index, Search, answer_queries
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.user_state import HistoryEncoder, UserState, weights_under
 
+NO_OFFSETS = as_readonly(np.empty(0), np.int64)
 LISTED_ITEMS = 512
 """Up to this many eligible items are scored one by one: a beam would have to widen to find them."""
 NEIGHBOUR_SHARE = 0.2
@@ -89,6 +91,44 @@ class Retriever:
         self._dim = config.embedding_dim
         self._path_weight = np.float32(config.path_weight)
         self._neighbour_weight = np.float32(config.neighbour_weight)
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(self.structure, self.trie, self.on_paths, self.table, self.compact, self.encoder.start)
+
+    def answers_at_once(self, filters: Filters) -> bool:
+        """Whether `answer` can be called: no masks, no neighbours, and a compiled encoder."""
+        one_call = self.neighbours is None and self.encoder.compiled is not None
+        return one_call and filters.allow is None and filters.where is None
+
+    def answer(
+        self,
+        histories: Ragged,
+        filters: Filters,
+        queries: range,
+        answers: Answers,
+        *,
+        n: int,
+        beam: int,
+        candidates: int | None,
+    ) -> None:
+        """Write the answers to some queries of a batch: `encode`, `find_candidates` and `rerank` in one call."""
+        assert self.encoder.compiled is not None
+        items, offsets = _flat(histories)
+        excluded, excluded_offsets = (NO_ITEMS, NO_OFFSETS) if filters.exclude is None else _flat(filters.exclude)
+        search = Search(n, beam, candidates or 0, self.encoder.history_length, float(self._path_weight))
+        answer_queries(
+            self.encoder.compiled,
+            self._index,
+            search,
+            items,
+            offsets,
+            excluded,
+            excluded_offsets,
+            queries.start,
+            queries.stop,
+            answers,
+        )
 
     @cached_property
     def compact(self) -> Floats:
@@ -210,6 +250,10 @@ class Retriever:
             prior = prior + self._neighbour_weight * np.log(found.similarity + NO_SIMILARITY)
         best: tuple[Ints, Floats] = rerank(self.table, self.compact, user, found.items, prior, n)
         return best
+
+
+def _flat(rows: Ragged) -> tuple[Int32s, Ints]:
+    return as_readonly(rows.values, np.int32), as_readonly(rows.offsets, np.int64)
 
 
 def _most_probable(items: Ints, log_probability: Floats, candidates: int | None) -> tuple[Ints, Floats]:

@@ -1,0 +1,95 @@
+"""Whole queries in one compiled call: encode, follow paths, gather, rerank.
+
+Calls from Python cost microseconds each, most of them for handing over arrays, so a batch of queries, or a single one,
+makes one call. Queries with masks or neighbours take the same steps one by one in `pathdex.retrieval.retriever`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pathdex.kernels.beam import Trie
+from pathdex.kernels.candidates import ALL_ITEMS, PathItems, find_candidates, most_probable, rerank
+from pathdex.kernels.encoders import Encoder, encode_history
+from pathdex.kernels.structure import StructureWeights
+from pathdex.kernels.types import Floats, Int32s, Ints
+
+NO_ITEM = -1
+"""Fills the rest of an answer with fewer items."""
+
+
+class Index(NamedTuple):
+    """The arrays that queries read, besides the encoder."""
+
+    structure: StructureWeights
+    trie: Trie
+    on_paths: PathItems
+    table: Floats
+    """The item table (item, [input | output | bias])."""
+    compact: Floats
+    """The `compact_items` of the table."""
+    start: Floats
+    """The input vector before a history."""
+
+
+class Search(NamedTuple):
+    """What a query asks for."""
+
+    n: int
+    beam: int
+    candidates: int
+    """The maximum number of candidates; 0 for no limit."""
+    history_length: int
+    path_weight: float
+
+
+class Answers(NamedTuple):
+    """Written by `answer_queries`: one row per query."""
+
+    items: Ints
+    """(query, n) best first, then `NO_ITEM`."""
+    scores: Floats
+    candidates: Ints
+
+
+@njit(cache=True, nogil=True)
+def answer_queries(
+    encoder: Encoder,
+    index: Index,
+    search: Search,
+    histories: Int32s,
+    history_offsets: Ints,
+    exclude: Int32s,
+    exclude_offsets: Ints,
+    first: int,
+    end: int,
+    answers: Answers,
+) -> None:
+    """Answer the queries `first` .. `end` - 1 of a batch. Without offsets, `exclude` is empty for all."""
+    for query in range(first, end):
+        history = histories[history_offsets[query] : history_offsets[query + 1]]
+        out = exclude
+        if len(exclude_offsets):
+            out = exclude[exclude_offsets[query] : exclude_offsets[query + 1]]
+        _, user, _ = encode_history(encoder, index.table, index.start, history, search.history_length)
+        items, scores, count = answer_user(index, search, user, out)
+        answers.items[query, : len(items)], answers.items[query, len(items) :] = items, NO_ITEM
+        answers.scores[query, : len(items)], answers.scores[query, len(items) :] = scores, -np.inf
+        answers.candidates[query] = count
+
+
+@njit(cache=True, nogil=True)
+def answer_user(index: Index, search: Search, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
+    """The best n items for a user vector, their scores, and the number of candidates."""
+    paths = len(index.on_paths.offsets) - 1
+    _, items, log_probability = find_candidates(
+        index.structure, index.trie, index.on_paths, user, exclude, ALL_ITEMS, search.beam, search.n, 2 * paths
+    )
+    if search.candidates:
+        items, log_probability = most_probable(items, log_probability, search.candidates)
+    prior = np.float32(search.path_weight) * log_probability
+    best, scores = rerank(index.table, index.compact, user, items, prior, search.n)
+    return best, scores, len(items)
