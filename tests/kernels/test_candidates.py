@@ -34,6 +34,7 @@ def gather(
         np.log(np.array(p, np.float32)),
         NO_ITEMS if exclude is None else as_readonly(np.array(exclude), np.int32),
         ALL_ITEMS if mask is None else as_readonly(np.array(mask), np.bool_),
+        NO_COMPACT,
     )
     assert len(set(items.tolist())) == len(items)
     return dict(zip(items.tolist(), np.exp(log_p).tolist(), strict=True))
@@ -46,7 +47,7 @@ def test_an_item_on_two_paths_gets_the_sum() -> None:
 
 def test_probabilities_may_underflow() -> None:
     low = np.full(2, -5000.0, np.float32)
-    items, log_p = gather_items(ON_PATHS, np.array([0, 1]), low, NO_ITEMS, ALL_ITEMS)
+    items, log_p = gather_items(ON_PATHS, np.array([0, 1]), low, NO_ITEMS, ALL_ITEMS, NO_COMPACT)
     assert items.tolist() == [0, 1, 2]
     assert log_p == pytest.approx([-5000.0 + np.log(0.5), -5000.0, -5000.0 + np.log(0.5)])
 
@@ -54,7 +55,7 @@ def test_probabilities_may_underflow() -> None:
 def test_the_first_path_may_be_the_least_probable() -> None:
     for low in (-1.0, -30.0, -50.0, -5000.0):
         log_p = np.array([low, 0.0], np.float32)
-        items, found = gather_items(ON_PATHS, np.array([0, 1]), log_p, NO_ITEMS, ALL_ITEMS)
+        items, found = gather_items(ON_PATHS, np.array([0, 1]), log_p, NO_ITEMS, ALL_ITEMS, NO_COMPACT)
         assert items.tolist() == [0, 1, 2]
         assert found[1] == pytest.approx(np.logaddexp(low, 0.0) + np.log(0.5), rel=1e-5)
 
@@ -112,6 +113,7 @@ def test_a_beam_doubles_until_there_are_enough_candidates() -> None:
             beam,
             min_candidates,
             max_beam,
+            NO_COMPACT,
         )
         return enough, len(items)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from pathdex.kernels.beam import Trie, beam_search
-from pathdex.kernels.compact import rule_out
+from pathdex.kernels.compact import COMPACT_LINES, rule_out
 from pathdex.kernels.exp import fast_exp, fast_log
 from pathdex.kernels.gemm import dot
 from pathdex.kernels.hashing import find_item, new_slots
@@ -59,16 +59,18 @@ def find_candidates(
     beam: int,
     min_candidates: int,
     max_beam: int,
+    compact: Floats,
 ) -> tuple[bool, Ints, Floats]:
     """The eligible items on the paths that a beam finds, and log sum_j p(c_j | x) p(v | c_j) of each.
 
     An empty `mask` allows all items. If fewer than `min_candidates` are eligible, the beam doubles until there are
-    enough or it holds every path. The first result is False if the beam would have to exceed `max_beam`.
+    enough or it holds every path. The first result is False if the beam would have to exceed `max_beam`. The items'
+    rows of `compact`, if any, are prefetched.
     """
     paths = len(on_paths.offsets) - 1
     while True:
         positions, log_p = beam_search(weights, trie, user, min(beam, paths), weights.depth)
-        items, log_probability = gather_items(on_paths, positions, log_p, exclude, mask)
+        items, log_probability = gather_items(on_paths, positions, log_p, exclude, mask, compact)
         if len(items) >= min_candidates or beam >= paths:
             return True, items, log_probability
         if 2 * beam > max_beam:
@@ -78,11 +80,12 @@ def find_candidates(
 
 @njit(cache=True, nogil=True)
 def gather_items(
-    on_paths: PathItems, positions: Ints, log_p: Floats, exclude: Int32s, mask: Mask
+    on_paths: PathItems, positions: Ints, log_p: Floats, exclude: Int32s, mask: Mask, compact: Floats
 ) -> tuple[Ints, Floats]:
     """The distinct eligible items on paths, given by position, in the order of their first path.
 
-    Returns log sum_j p(c_j | x) p(v | c_j) of each. An empty `mask` allows all items.
+    Returns log sum_j p(c_j | x) p(v | c_j) of each. An empty `mask` allows all items. The items' rows of `compact`, if
+    any, are prefetched.
     """
     total = 0
     for path in positions:
@@ -112,6 +115,8 @@ def gather_items(
             slot = find_item(slots, shift, items, item)
             position = slots[slot] - 1
             if position < 0:
+                if len(compact):
+                    prefetch_lines(compact, item, COMPACT_LINES)
                 items[count], first_score[count] = item, score
                 count += 1
                 slots[slot] = count

@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 from pathdex.kernels.gemm import LANES
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.prefetch import prefetch_lines
-from pathdex.kernels.select import new_keys, order_keys, score_of, top_k_bound
+from pathdex.kernels.select import find_sums_above, new_keys, order_keys, score_of, top_k_bound
 from pathdex.kernels.types import Floats, Ints
 
 HEADER = 4
@@ -108,30 +108,34 @@ _dot_codes: Any = intrinsic(_dot_intrinsic)
 def rule_out(rows: Floats, user: Floats, items: Ints, prior: Floats, n: int) -> Ints:
     """The positions of the items that can be among the best n by x . y_v + b_v + prior; more than n items are given."""
     count = len(items)
+    low, high = _intervals(rows, user, items, prior)
+    bound, _ = top_k_bound(order_keys(low, count, new_keys(count)), count, n)
+    kept = np.empty(len(high), np.int64)
+    return kept[: find_sums_above(high, np.float32(0.0), np.nextafter(score_of(bound), np.float32(-np.inf)), kept)]
+
+
+@njit(cache=True, nogil=True)
+def _intervals(rows: Floats, user: Floats, items: Ints, prior: Floats) -> tuple[Floats, Floats]:
+    """The ends of the interval of each score; the second array is padded with -inf to whole blocks of LANES."""
+    count = len(items)
     vector = np.zeros((rows.shape[1] - HEADER) * CODES, np.float32)
     vector[: len(user)] = user
     square = 0.0
     for k in range(len(user)):
         square += np.float64(user[k]) ** 2
     norm = np.float32((1 + UNIT) * np.sqrt(square))
-    low, high = np.empty(count, np.float32), np.empty(count, np.float32)
-    for i in range(min(PREFETCH_AHEAD, count)):
-        prefetch_lines(rows, items[i], COMPACT_LINES)
+    low, errors = np.empty(count, np.float32), np.empty(count, np.float32)
+    high = np.full((count + LANES - 1) // LANES * LANES, -np.inf, np.float32)
+    dots, biases = np.empty(count, np.float32), np.empty(count, np.float32)
     for i in range(count):
         if i + PREFETCH_AHEAD < count:
             prefetch_lines(rows, items[i + PREFETCH_AHEAD], COMPACT_LINES)
         row = rows[items[i]]
-        dot, bias = row[0] * _dot_codes(rows, items[i], vector), row[2]
-        error = norm * row[1] + SLACK * (abs(dot) + abs(bias) + abs(prior[i]))
-        score = dot + bias + prior[i]
-        low[i], high[i] = score - error, score + error
+        dots[i], errors[i], biases[i] = row[0] * _dot_codes(rows, items[i], vector), row[1], row[2]
     for i in range(count):
-        if np.isnan(low[i]):
-            low[i], high[i] = -np.inf, np.inf
-    bound, _ = top_k_bound(order_keys(low, count, new_keys(count)), count, n)
-    threshold = score_of(bound)
-    kept, size = np.empty(count, np.int64), 0
-    for i in range(count):
-        kept[size] = i
-        size += high[i] >= threshold
-    return kept[:size]
+        score = dots[i] + biases[i] + prior[i]
+        error = norm * errors[i] + SLACK * (abs(dots[i]) + abs(biases[i]) + abs(prior[i]))
+        begin, end = score - error, score + error
+        known = end - begin >= 0  # False for NaN
+        low[i], high[i] = (begin, end) if known else (np.float32(-np.inf), np.float32(np.inf))
+    return low, high

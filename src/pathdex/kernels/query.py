@@ -1,15 +1,19 @@
 """Whole queries in one compiled call: encode, follow paths, gather, rerank.
 
-Calls from Python cost microseconds each, most of them for handing over arrays, so a batch of queries, or a single one,
-makes one call. Queries with masks or neighbours take the same steps one by one in `pathdex.retrieval.retriever`.
+Calls from Python cost microseconds each, most of them for handing over arrays. So a batch of queries, or a single one,
+is one call, and the arrays of a model are handed over once, when its `Engine` is made. Queries with masks or neighbours
+take the same steps one by one in `pathdex.retrieval.retriever`.
 """
+
+# mypy: disallow-untyped-decorators=False, disallow-untyped-calls=False
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.experimental import structref
 
 from pathdex.kernels.beam import Trie
 from pathdex.kernels.candidates import ALL_ITEMS, PathItems, find_candidates, most_probable, rerank
@@ -35,6 +39,29 @@ class Index(NamedTuple):
     """The input vector before a history."""
 
 
+@structref.register
+class _EngineType(types.StructRef):
+    """The type of `Engine` in compiled code."""
+
+
+class Engine(structref.StructRefProxy):
+    """An encoder and an `Index` in the memory of compiled code, which keeps their arrays alive."""
+
+    encoder: Encoder
+    index: Index
+
+
+structref.define_boxing(_EngineType, Engine)
+structref.define_constructor(Engine, _EngineType, ["encoder", "index"])
+structref.define_attributes(_EngineType)
+
+
+@njit(cache=True)
+def new_engine(encoder: Encoder, index: Index) -> Engine:
+    """Hand the arrays of a model over to compiled code."""
+    return Engine(encoder, index)
+
+
 class Search(NamedTuple):
     """What a query asks for."""
 
@@ -57,8 +84,7 @@ class Answers(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def answer_queries(
-    encoder: Encoder,
-    index: Index,
+    engine: Engine,
     search: Search,
     histories: Int32s,
     history_offsets: Ints,
@@ -69,6 +95,7 @@ def answer_queries(
     answers: Answers,
 ) -> None:
     """Answer the queries `first` .. `end` - 1 of a batch. Without offsets, `exclude` is empty for all."""
+    encoder, index = engine.encoder, engine.index
     for query in range(first, end):
         history = histories[history_offsets[query] : history_offsets[query + 1]]
         out = exclude
@@ -86,7 +113,16 @@ def answer_user(index: Index, search: Search, user: Floats, exclude: Int32s) -> 
     """The best n items for a user vector, their scores, and the number of candidates."""
     paths = len(index.on_paths.offsets) - 1
     _, items, log_probability = find_candidates(
-        index.structure, index.trie, index.on_paths, user, exclude, ALL_ITEMS, search.beam, search.n, 2 * paths
+        index.structure,
+        index.trie,
+        index.on_paths,
+        user,
+        exclude,
+        ALL_ITEMS,
+        search.beam,
+        search.n,
+        2 * paths,
+        index.compact,
     )
     if search.candidates:
         items, log_probability = most_probable(items, log_probability, search.candidates)

@@ -20,7 +20,7 @@ from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, find_cand
 from pathdex.kernels.compact import compact_items
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.neighbours import Neighbours, join_neighbours, similar_to, similarity_of
-from pathdex.kernels.query import Answers, Index, Search, answer_queries
+from pathdex.kernels.query import Answers, Engine, Index, Search, answer_queries, new_engine
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 from pathdex.retrieval.filters import Filters
@@ -92,9 +92,14 @@ class Retriever:
         self._path_weight = np.float32(config.path_weight)
         self._neighbour_weight = np.float32(config.neighbour_weight)
 
-    @cached_property
+    @property
     def _index(self) -> Index:
         return Index(self.structure, self.trie, self.on_paths, self.table, self.compact, self.encoder.start)
+
+    @cached_property
+    def _engine(self) -> Engine:
+        assert self.encoder.compiled is not None
+        return new_engine(self.encoder.compiled, self._index)
 
     def answers_at_once(self, filters: Filters) -> bool:
         """Whether `answer` can be called: no masks, no neighbours, and a compiled encoder."""
@@ -113,13 +118,11 @@ class Retriever:
         candidates: int | None,
     ) -> None:
         """Write the answers to some queries of a batch: `encode`, `find_candidates` and `rerank` in one call."""
-        assert self.encoder.compiled is not None
         items, offsets = _flat(histories)
         excluded, excluded_offsets = (NO_ITEMS, NO_OFFSETS) if filters.exclude is None else _flat(filters.exclude)
         search = Search(n, beam, candidates or 0, self.encoder.history_length, float(self._path_weight))
         answer_queries(
-            self.encoder.compiled,
-            self._index,
+            self._engine,
             search,
             items,
             offsets,
@@ -236,7 +239,16 @@ class Retriever:
             if beam > max_beam:
                 return None
         enough, items, log_probability = find_candidates(
-            self.structure, self.trie, self.on_paths, user, exclude, eligible.mask, beam, min_candidates, max_beam
+            self.structure,
+            self.trie,
+            self.on_paths,
+            user,
+            exclude,
+            eligible.mask,
+            beam,
+            min_candidates,
+            max_beam,
+            self.compact,
         )
         return (items, log_probability) if enough else None
 
