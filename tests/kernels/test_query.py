@@ -58,6 +58,9 @@ def test_one_call_equals_the_steps_one_by_one(
         every = retriever.find_candidates(state, filters, query, beam=beam, candidates=candidates, min_candidates=n)
         items, scores = retriever.rerank(state.vector, every, n)
         assert found.candidates[query] == len(every.items)
+        alone = retriever.best_items(state, filters, query, n=n, beam=beam, candidates=candidates)
+        assert [one.tolist() for one in alone[:2]] == [items.tolist(), scores.tolist()]
+        assert alone[2] == len(every.items)
         assert found.items[query].tolist() == [*items.tolist(), *[NO_ITEM] * (n - len(items))]
         assert found.scores[query].tolist() == [*scores.tolist(), *[-np.inf] * (n - len(items))]
 

@@ -102,15 +102,20 @@ def answer_queries(
         if len(exclude_offsets):
             out = exclude[exclude_offsets[query] : exclude_offsets[query + 1]]
         _, user, _ = encode_history(encoder, index.table, index.start, history, search.history_length)
-        items, scores, count = answer_user(index, search, user, out)
+        items, scores, count = _answer(index, search, user, out)
         answers.items[query, : len(items)], answers.items[query, len(items) :] = items, NO_ITEM
         answers.scores[query, : len(items)], answers.scores[query, len(items) :] = scores, -np.inf
         answers.candidates[query] = count
 
 
 @njit(cache=True, nogil=True)
-def answer_user(index: Index, search: Search, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
-    """The best n items for a user vector, their scores, and the number of candidates."""
+def answer_user(engine: Engine, search: Search, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
+    """The best n items for a user vector, best first, their scores, and the number of candidates."""
+    return _answer(engine.index, search, user, exclude)
+
+
+@njit(cache=True, nogil=True)
+def _answer(index: Index, search: Search, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
     paths = len(index.on_paths.offsets) - 1
     _, items, log_probability = find_candidates(
         index.structure,

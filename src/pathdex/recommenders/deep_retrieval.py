@@ -173,10 +173,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         def answer(queries: range) -> None:
             for query in queries:
                 state = retriever.encoder.encode(histories[query])
-                found = retriever.find_candidates(state, filters, query, min_candidates=n, **search)
-                best, final = retriever.rerank(state.vector, found, n)
+                best, final, candidates[query] = retriever.best_items(state, filters, query, n=n, **search)
                 items[query, : len(best)], scores[query, : len(best)] = best, final
-                candidates[query] = len(found.items)
 
         self._in_threads(answer, count)
         return Ranking(*answers)
@@ -257,8 +255,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         check_n(n)
         query = Query((), exclude_seen, deny, allow, where)
         filters = self._filters([query], Ragged.from_rows([state.history]))
-        found = self.retriever.find_candidates(state, filters, 0, min_candidates=n, **self.search_options(n, options))
-        items, scores = self.retriever.rerank(state.vector, found, n)
+        search = self.search_options(n, options)
+        items, scores, _ = self.retriever.best_items(state, filters, 0, n=n, **search)
         return self._answer(items, scores)
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:

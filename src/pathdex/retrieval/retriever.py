@@ -20,7 +20,7 @@ from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, find_cand
 from pathdex.kernels.compact import compact_items
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.neighbours import Neighbours, join_neighbours, similar_to, similarity_of
-from pathdex.kernels.query import Answers, Engine, Index, Search, answer_queries, new_engine
+from pathdex.kernels.query import Answers, Engine, Index, Search, answer_queries, answer_user, new_engine
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 from pathdex.retrieval.filters import Filters
@@ -115,12 +115,12 @@ class Retriever:
         *,
         n: int,
         beam: int,
-        candidates: int | None,
+        candidates: int | None = None,
     ) -> None:
-        """Write the answers to some queries of a batch: `encode`, `find_candidates` and `rerank` in one call."""
+        """Write the answers to some queries of a batch: the encoder and `best_items` in one call."""
         items, offsets = _flat(histories)
         excluded, excluded_offsets = (NO_ITEMS, NO_OFFSETS) if filters.exclude is None else _flat(filters.exclude)
-        search = Search(n, beam, candidates or 0, self.encoder.history_length, float(self._path_weight))
+        search = self._search(n, beam, candidates)
         answer_queries(
             self._engine,
             search,
@@ -132,6 +132,25 @@ class Retriever:
             queries.stop,
             answers,
         )
+
+    def best_items(
+        self, state: UserState, filters: Filters, query: int, *, n: int, beam: int, candidates: int | None = None
+    ) -> tuple[Ints, Floats, int]:
+        """The best `min(n, eligible)` items, best first, their scores, and the number of candidates.
+
+        The result is that of `find_candidates` and `rerank`.
+        """
+        if self.answers_at_once(filters):
+            exclude = NO_ITEMS if filters.exclude is None else as_readonly(filters.exclude[query], np.int32)
+            answer: tuple[Ints, Floats, int] = answer_user(
+                self._engine, self._search(n, beam, candidates), state.vector, exclude
+            )
+            return answer
+        found = self.find_candidates(state, filters, query, beam=beam, candidates=candidates, min_candidates=n)
+        return *self.rerank(state.vector, found, n), len(found.items)
+
+    def _search(self, n: int, beam: int, candidates: int | None) -> Search:
+        return Search(n, beam, candidates or 0, self.encoder.history_length, float(self._path_weight))
 
     @cached_property
     def compact(self) -> Floats:
