@@ -18,6 +18,7 @@ from numba.experimental import structref
 from pathdex.kernels.beam import Trie
 from pathdex.kernels.candidates import ALL_ITEMS, PathItems, find_candidates, most_probable, rerank
 from pathdex.kernels.encoders import Encoder, encode_history
+from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints
 
@@ -97,6 +98,10 @@ def answer_queries(
     """Answer the queries `first` .. `end` - 1 of a batch. Without offsets, `exclude` is empty for all."""
     encoder, index = engine.encoder, engine.index
     for query in range(first, end):
+        if query + 1 < end:
+            # The next history's rows arrive while this query is answered.
+            for item in histories[history_offsets[query + 1] : history_offsets[query + 2]]:
+                prefetch_lines(index.table, item, ROW_LINES)
         history = histories[history_offsets[query] : history_offsets[query + 1]]
         out = exclude
         if len(exclude_offsets):
