@@ -56,11 +56,11 @@ def test_the_answer_is_the_same_with_values_that_have_no_interval(place: str, va
 
 
 def test_a_compact_row_by_hand() -> None:
-    row = compact_items(as_readonly(np.array([[9.0, 1.0, -0.5, 0.25, 7.0]])), 3)[0]
+    row = compact_items(as_readonly(np.array([[9.0, 1.0, -0.3, 0.25, 7.0]])), 3)[0]
     scale, error, bias = row[:3].tolist()
     assert scale == pytest.approx(1 / LARGEST)
-    assert row[HEADER:].view(np.int8)[:4].tolist() == [127, -64, 32, 0]
-    assert error == pytest.approx(np.hypot(0.5 - 64 / 127, 0.25 - 32 / 127), rel=0.01)
+    assert row[HEADER:].view(np.int8)[:4].tolist() == [127, -38, 32, 0]
+    assert error == pytest.approx(np.hypot(0.3 - 38 / 127, 0.25 - 32 / 127), rel=0.01)
     assert bias == 7.0
 
 

@@ -31,6 +31,11 @@ UNIT = 2.0**-23
 """Twice the largest relative rounding error of a float32 operation."""
 SLACK = np.float32(4 * UNIT)
 """For the additions of bias and prior in both scores, and for those of the interval itself."""
+SUM_SLACK = np.float32(1.001)
+"""For the rounding of the error itself."""
+MAGNITUDE = np.int32(2**31 - 1)
+SMALLEST_SCALE, LARGEST_SCALE = np.float32(1e-12), np.float32(1e12)
+"""Between these, squares of the numbers in a vector neither vanish nor overflow."""
 PREFETCH_AHEAD = 16
 """Rows between a prefetch and its use."""
 COMPACT_LINES = 2
@@ -48,30 +53,36 @@ def compact_items(table: Floats, dim: int) -> Floats:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _compact(table: Floats, dim: int, rows: Floats) -> None:
-    codes = rows.view(np.int8)
+    codes, bits = rows.view(np.int8), table.view(np.int32)
     first = table.shape[1] - dim - 1
-    # For the sums of dim products in both scores, whose terms add to at most |x| |y|, and for the scale.
-    rounding = (dim + 8) * UNIT
+    # For the sums of dim products in both scores, whose terms add to at most |x| |y|, for the scale, and for the error.
+    rounding = np.float32((dim + 8) * UNIT)
+    largest = np.empty(1, np.int32)
     for item in range(len(table)):
-        vector, own = table[item, first : first + dim], codes[item, HEADER * CODES :]
-        largest = np.float32(0.0)
+        vector, own = table[item, first : first + dim], codes[item, HEADER * CODES : HEADER * CODES + dim]
+        # Magnitudes as integers: LLVM vectorises their maximum, and NaN is larger than all numbers.
+        magnitudes, top = bits[item, first : first + dim], np.int32(0)
         for k in range(dim):
-            largest = max(largest, abs(vector[k]))
-        scale = largest / np.float32(LARGEST)
-        inverse = np.float32(1.0) / scale if scale > 0 else np.float32(0.0)
-        square, missing = 0.0, 0.0
-        if np.isfinite(inverse):
-            for k in range(dim):
-                code = np.rint(vector[k] * inverse)
-                code = min(max(code, np.float32(-LARGEST)), np.float32(LARGEST))
-                own[k] = np.int8(code)
-                square += np.float64(vector[k]) ** 2
-                missing += (np.float64(vector[k]) - np.float64(scale) * np.float64(code)) ** 2
-        error = (1 + UNIT) * (np.sqrt(missing) + rounding * (np.sqrt(square) + np.sqrt(missing)))
-        # A vector without an interval, such as one with a NaN, is never ruled out.
-        known = np.isfinite(inverse) and np.isfinite(error)
-        rows[item, 0], rows[item, 1] = (scale, error) if known else (np.float32(0.0), np.float32(np.inf))
+            top = max(top, magnitudes[k] & MAGNITUDE)
+        largest[0] = top
+        scale = largest.view(np.float32)[0] / np.float32(LARGEST)
         rows[item, 2] = table[item, first + dim]
+        if not SMALLEST_SCALE < scale < LARGEST_SCALE:
+            # A vector without an interval, such as one with a NaN, is never ruled out.
+            rows[item, 1] = np.float32(0.0) if top == 0 else np.float32(np.inf)
+            continue
+        inverse = np.float32(1.0) / scale
+        square, missing = np.float32(0.0), np.float32(0.0)
+        for k in range(dim):
+            # Positive before it is cut off, which rounds it to the nearest.
+            code = np.int32(vector[k] * inverse + np.float32(LARGEST + 1.5)) - np.int32(LARGEST + 1)
+            own[k] = code
+            difference = vector[k] - scale * np.float32(code)
+            square += vector[k] * vector[k]
+            missing += difference * difference
+        length, error = np.sqrt(square), np.sqrt(missing)
+        rows[item, 0] = scale
+        rows[item, 1] = SUM_SLACK * (error + rounding * (length + error))
 
 
 def _dot_intrinsic(typing_context: Any, rows: Any, row: Any, user: Any) -> Any:
