@@ -17,9 +17,8 @@ from pathdex.kernels.select import find_sums_above, new_keys, order_keys, score_
 from pathdex.kernels.structure import STATES, StructureWeights, advance, begin, new_scratch, score_nodes
 from pathdex.kernels.types import Floats, Int32s, Ints
 
-BUFFER_BEAMS = 5
-"""Prefixes that are collected before the best are selected, in beams: selecting after every parent costs more than its
-layer."""
+BUFFER_BEAMS = 3
+"""Prefixes that are collected before the best are selected, in beams."""
 PATH_BLOCK = 1024
 """Paths that are scored together, so that the states of their prefixes fit the cache."""
 
