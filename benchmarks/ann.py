@@ -76,9 +76,7 @@ class Bench:
         budget, retriever = model.search_options(n, options), model.retriever
 
         def search(query: int) -> Codes:
-            state = self.states[query]
-            found = retriever.find_candidates(state, self.filters, query, min_candidates=n, **budget)
-            return retriever.rerank(state.vector, found, n)[0]
+            return retriever.best_items(self.states[query], self.filters, query, n=n, **budget)[0]
 
         return search
 

@@ -85,9 +85,9 @@ def _time_parts(workload: Workload) -> Seconds:
         ticks.append(time.perf_counter())
         positions, log_p = beam_search(retriever.structure, retriever.trie, user, sizes.beam, retriever.structure.depth)
         ticks.append(time.perf_counter())
-        items, log_probability = gather_items(retriever.on_paths, positions, log_p, seen, ALL_ITEMS)
+        items, log_probability = gather_items(retriever.on_paths, positions, log_p, seen, ALL_ITEMS, retriever.compact)
         ticks.append(time.perf_counter())
-        rerank(retriever.table, user, items, weight * log_probability, sizes.n)
+        rerank(retriever.table, retriever.compact, user, items, weight * log_probability, sizes.n)
         ticks.append(time.perf_counter())
         spent[:, query] = np.diff(ticks)
     return spent

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pathdex.kernels.attention import EPSILON, HEADER, Attention
+from pathdex.kernels.attention import EPSILON, Attention, advance_attention, attention_rows, read_attention
 
 DIM, BLOCKS, LENGTH = 4, 2, 20
 
@@ -63,8 +63,10 @@ def test_a_history_in_any_parts_gives_the_vector_of_the_twin(parts: list[int]) -
     weights = random_weights(0)
     packed = Attention.pack(weights)
     inputs = np.random.default_rng(1).normal(size=(sum(parts), DIM)).astype(np.float32)
-    state, read = np.zeros((HEADER + 2 * LENGTH * BLOCKS, DIM), np.float32), 0
+    state, read = np.zeros((attention_rows(packed, LENGTH), DIM), np.float32), 0
     for part in parts:
-        packed.advance(state, read, inputs[read : read + part])
+        advance_attention(packed, state, read, inputs[read : read + part])
         read += part
-        np.testing.assert_allclose(packed.read(state, read), twin(weights, inputs[:read]), rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(
+            read_attention(packed, state, read), twin(weights, inputs[:read]), rtol=1e-3, atol=1e-4
+        )

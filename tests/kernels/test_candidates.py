@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pathdex.index.postings import Postings
 from pathdex.kernels.candidates import (
     ALL_ITEMS,
+    NO_COMPACT,
     NO_ITEMS,
     PathItems,
     find_candidates,
@@ -33,6 +34,7 @@ def gather(
         np.log(np.array(p, np.float32)),
         NO_ITEMS if exclude is None else as_readonly(np.array(exclude), np.int32),
         ALL_ITEMS if mask is None else as_readonly(np.array(mask), np.bool_),
+        NO_COMPACT,
     )
     assert len(set(items.tolist())) == len(items)
     return dict(zip(items.tolist(), np.exp(log_p).tolist(), strict=True))
@@ -45,13 +47,21 @@ def test_an_item_on_two_paths_gets_the_sum() -> None:
 
 def test_probabilities_may_underflow() -> None:
     low = np.full(2, -5000.0, np.float32)
-    items, log_p = gather_items(ON_PATHS, np.array([0, 1]), low, NO_ITEMS, ALL_ITEMS)
+    items, log_p = gather_items(ON_PATHS, np.array([0, 1]), low, NO_ITEMS, ALL_ITEMS, NO_COMPACT)
     assert items.tolist() == [0, 1, 2]
     assert log_p == pytest.approx([-5000.0 + np.log(0.5), -5000.0, -5000.0 + np.log(0.5)])
 
 
+def test_the_first_path_may_be_the_least_probable() -> None:
+    for low in (-1.0, -30.0, -50.0, -5000.0):
+        log_p = np.array([low, 0.0], np.float32)
+        items, found = gather_items(ON_PATHS, np.array([0, 1]), log_p, NO_ITEMS, ALL_ITEMS, NO_COMPACT)
+        assert items.tolist() == [0, 1, 2]
+        assert found[1] == pytest.approx(np.logaddexp(low, 0.0) + np.log(0.5), rel=1e-5)
+
+
 def test_excluded_and_masked_items_are_missing() -> None:
-    assert gather([0, 1, 2], [0.2, 0.4, 0.4], exclude=[1, 3]) == pytest.approx({0: 0.1, 2: 0.2})
+    assert gather([0, 1, 2], [0.2, 0.4, 0.4], exclude=[1, 3, 1]) == pytest.approx({0: 0.1, 2: 0.2})
     assert gather([0, 1, 2], [0.2, 0.4, 0.4], mask=[True, False, False, True]) == pytest.approx({0: 0.1, 3: 0.4})
     assert gather([], []) == {}
 
@@ -66,7 +76,7 @@ def test_a_score_is_the_inner_product_the_bias_and_the_prior() -> None:
     # Rows: [input vector | output vector | bias].
     table = as_readonly(np.array([[9, 9, 1, 0, 0.5], [9, 9, 0, 1, 0.0], [9, 9, 1, 1, 0.0]]))
     user, prior = np.array([2, 3], np.float32), np.array([0, 0, -1], np.float32)
-    items, scores = rerank(table, user, np.arange(3), prior, 3)
+    items, scores = rerank(table, NO_COMPACT, user, np.arange(3), prior, 3)
     assert items.tolist() == [2, 1, 0]
     assert scores.tolist() == [4.0, 3.0, 2.5]
 
@@ -76,7 +86,12 @@ def test_a_score_is_the_inner_product_the_bias_and_the_prior() -> None:
 def test_reranking_equals_sorting_and_nan_is_last(prior: list[float], n: int) -> None:
     table = as_readonly(np.zeros((len(prior), 3)))
     items, _ = rerank(
-        table, np.ones(2, np.float32), np.arange(len(prior))[::-1].copy(), np.array(prior[::-1], np.float32), n
+        table,
+        NO_COMPACT,
+        np.ones(2, np.float32),
+        np.arange(len(prior))[::-1].copy(),
+        np.array(prior[::-1], np.float32),
+        n,
     )
     ranked = sorted(range(len(prior)), key=lambda item: (-(-np.inf if np.isnan(prior[item]) else prior[item]), item))
     assert items.tolist() == ranked[:n]
@@ -98,6 +113,7 @@ def test_a_beam_doubles_until_there_are_enough_candidates() -> None:
             beam,
             min_candidates,
             max_beam,
+            NO_COMPACT,
         )
         return enough, len(items)
 

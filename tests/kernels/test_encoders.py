@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pathdex.config import Config
 from pathdex.data.ragged import Ragged
-from pathdex.kernels.encoders import ENCODERS, Encoder, input_vectors
+from pathdex.kernels.encoders import ENCODERS, FUNCTIONS, Encoder, advance_state, copy_inputs, encode_history
 from pathdex.model.encoders import ENCODERS as MODEL_ENCODERS
 from pathdex.model.network import Network
 
@@ -33,12 +33,13 @@ def packed(network: Network, encoder: str) -> Encoder:
 
 def test_every_encoder_of_the_model_has_a_compiled_version() -> None:
     assert ENCODERS.keys() == MODEL_ENCODERS.keys()
+    assert FUNCTIONS.keys() == set(ENCODERS.values())
 
 
 @pytest.mark.parametrize("encoder", sorted(ENCODERS))
 @settings(max_examples=25, deadline=None)
 @given(
-    dim=st.sampled_from([1, 5, 8]),
+    dim=st.sampled_from([1, 5, 8, 32, 40]),
     seed=st.integers(0, 1000),
     codes=st.lists(st.integers(0, ITEMS - 1), max_size=LENGTH - 1),
     cut=st.integers(0, LENGTH),
@@ -49,16 +50,39 @@ def test_a_history_in_one_or_two_parts_gives_the_vector_of_the_model(
     network = random_network(encoder, dim, seed)
     expected = network.user_vectors(Ragged.from_rows([codes]))[0].numpy()
     compiled = packed(network, encoder)
-    inputs = input_vectors(network.items.rows.numpy(), network.start.detach().numpy(), np.array([-1, *codes], np.int64))
-    state = np.zeros((compiled.state_rows(LENGTH), dim), np.float32)
-    cut = min(cut, len(inputs))
-    for begin, end in ((0, cut), (cut, len(inputs))):
-        if end > begin:
-            compiled.advance(state, begin, inputs[begin:end])
-    np.testing.assert_allclose(compiled.read(state, len(inputs)), expected, rtol=1e-4, atol=1e-5)
+    rows, start = network.items.rows.numpy(), network.start.detach().numpy()
+    cut = min(cut, len(codes))
+    state, user, count = encode_history(compiled, rows, start, np.array(codes[:cut], np.int64), LENGTH)
+    for item in codes[cut:]:
+        before = state.copy()
+        state, user = advance_state(compiled, rows, before, count, item)
+        count += 1
+    assert count == 1 + len(codes)
+    np.testing.assert_allclose(user, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_input_vectors_are_rows_of_the_table_or_the_start() -> None:
-    table, start = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([-1, -2], np.float32)
-    inputs = input_vectors(table, start, np.array([-1, 2, 0]))
-    assert inputs.tolist() == [[-1, -2], [6, 7], [0, 1]]
+@pytest.mark.parametrize("encoder", sorted(ENCODERS))
+def test_a_full_history_has_no_start_and_older_items_are_not_read(encoder: str) -> None:
+    network = random_network(encoder, 8, 0)
+    codes = [3, 1, 4, 1, 5, 9, 2, 6]
+    expected = network.user_vectors(Ragged.from_rows([codes[-LENGTH:]]))[0].numpy()
+    for length in (LENGTH, len(codes)):
+        history = np.array(codes[-length:], np.int32)
+        _, user, count = encode_history(
+            packed(network, encoder), network.items.rows.numpy(), network.start.detach().numpy(), history, LENGTH
+        )
+        assert count == LENGTH
+        np.testing.assert_allclose(user, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_state_stays_as_it_was() -> None:
+    network = random_network("gru", 8, 0)
+    state = np.ones((3, 8), np.float32)
+    advance_state(packed(network, "gru"), network.items.rows.numpy(), state, 2, 1)
+    assert (state == 1).all()
+
+
+def test_inputs_are_the_first_columns_of_rows() -> None:
+    inputs = np.zeros((2, 2), np.float32)
+    copy_inputs(np.arange(12, dtype=np.float32).reshape(4, 3), np.array([2, 0]), inputs)
+    assert inputs.tolist() == [[6, 7], [0, 1]]

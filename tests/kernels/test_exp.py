@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from pathdex.kernels.exp import fast_exp, sigmoid
+from pathdex.kernels.exp import fast_exp, fast_log, sigmoid
 
 numbers = st.lists(st.floats(-80, 80, width=32), min_size=1, max_size=40)
 
@@ -45,3 +45,22 @@ def test_sigmoid_saturates() -> None:
     values = np.array([-1e6, 0, 1e6], np.float32)
     sigmoid(values)
     assert values.tolist() == [pytest.approx(0.0, abs=1e-37), pytest.approx(0.5), 1.0]
+
+
+@njit
+def log_of(values: np.ndarray) -> np.ndarray:
+    result = np.empty_like(values)
+    for k in range(len(values)):
+        result[k] = fast_log(values[k])
+    return result
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(2.0**-100, 2.0**100, width=32), min_size=1, max_size=40))
+def test_log_equals_numpy(values: list[float]) -> None:
+    got = log_of(np.array(values, np.float32))
+    np.testing.assert_allclose(got, np.log(np.array(values, np.float64)), rtol=2e-7, atol=2e-7)
+
+
+def test_the_logarithm_of_one_is_zero() -> None:
+    assert log_of(np.ones(1, np.float32)).tolist() == [0.0]

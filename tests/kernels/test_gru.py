@@ -1,62 +1,61 @@
-"""The compiled GRU against a loop in numpy, and its independence of how windows are split."""
+"""The compiled GRU step by step against its formulas."""
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import pytest
 
-from pathdex.kernels.gru import gru_backward, gru_forward, running_mean, running_mean_backward
+from pathdex.kernels.gru import GATES, GRU, UNITS, advance_gru, gru_rows, read_gru
+
+
+def random_weights(dim: int) -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(dim)
+    shapes = {
+        "recurrent.weight_ih_l0": (GATES * dim, dim),
+        "recurrent.weight_hh_l0": (GATES * dim, dim),
+        "recurrent.bias_ih_l0": (GATES * dim,),
+        "recurrent.bias_hh_l0": (GATES * dim,),
+        "project.weight": (dim, dim),
+        "project.bias": (dim,),
+        "last.weight": (dim, dim),
+        "mean.weight": (dim, dim),
+    }
+    return {name: generator.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes.items()}
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-def plain_states(gates: np.ndarray, weight: np.ndarray, bias: np.ndarray, hidden: int) -> np.ndarray:
-    """The states after each step."""
-    state, states = np.zeros((gates.shape[1], hidden)), []
-    for step in gates:
-        own = state @ weight + bias
-        r, z = (sigmoid(step[:, part] + own[:, part]) for part in (slice(0, hidden), slice(hidden, 2 * hidden)))
-        n = np.tanh(step[:, 2 * hidden :] + r * own[:, 2 * hidden :])
-        state = (1 - z) * n + z * state
-        states.append(state)
-    return np.stack(states)
+def step(weights: dict[str, np.ndarray], hidden: np.ndarray, x: np.ndarray) -> np.ndarray:
+    from_input = weights["recurrent.weight_ih_l0"] @ x + weights["recurrent.bias_ih_l0"]
+    from_hidden = weights["recurrent.weight_hh_l0"] @ hidden + weights["recurrent.bias_hh_l0"]
+    (xr, xz, xn), (hr, hz, hn) = np.split(from_input, GATES), np.split(from_hidden, GATES)
+    new = np.tanh(xn + sigmoid(xr + hr) * hn)
+    return new + sigmoid(xz + hz) * (hidden - new)
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.integers(1, 5), st.integers(1, 9), st.sampled_from([1, 3, 16, 20]), st.integers(0, 99))
-def test_states_equal_those_of_a_plain_loop(time: int, batch: int, hidden: int, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    gates, weight, bias = (
-        random.normal(size=shape).astype(np.float32)
-        for shape in ((time, batch, 3 * hidden), (hidden, 3 * hidden), (3 * hidden,))
-    )
-    states, candidate = np.zeros((time + 1, batch, hidden), np.float32), np.empty((time, batch, hidden), np.float32)
-    expected = plain_states(gates, weight, bias, hidden)
-    gates = gates.reshape(time, batch, 3, hidden)
-    halves = gates.copy(), states.copy(), candidate.copy()
-    gru_forward(gates, weight, bias, states, candidate, 0, batch)
-    np.testing.assert_allclose(states[1:], expected, atol=1e-5)
-    for first, last in ((0, batch // 2), (batch // 2, batch)):
-        gru_forward(halves[0], weight, bias, halves[1], halves[2], first, last)
-    np.testing.assert_allclose(halves[1], states, atol=1e-5)
+@pytest.mark.parametrize("dim", [1, 7, UNITS, UNITS + 1, 2 * UNITS, 3 * UNITS])
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_steps_equal_the_formulas(dim: int, steps: int) -> None:
+    weights = random_weights(dim)
+    inputs = np.random.default_rng(steps).normal(size=(steps, dim)).astype(np.float32)
+    hidden = np.zeros(dim)
+    for x in inputs:
+        hidden = step(weights, hidden, x)
+    gru = GRU.pack(weights)
+    state = np.zeros((gru_rows(gru, steps), dim), np.float32)
+    advance_gru(gru, state, 0, inputs)
+    np.testing.assert_allclose(state[0], hidden, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(state[1], inputs.sum(axis=0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(state[2], inputs[-1])
+    user = weights["project.weight"] @ hidden + weights["project.bias"]
+    user += weights["last.weight"] @ inputs[-1] + weights["mean.weight"] @ inputs.mean(axis=0)
+    np.testing.assert_allclose(read_gru(gru, state, steps), user, rtol=1e-3, atol=1e-4)
 
 
-def test_the_gradient_of_one_step_from_zero_by_hand() -> None:
-    # With h = 0: h' = (1 - z) n, so dn = (1 - z)(1 - n^2), dz = -n z (1 - z), and r has no effect without a state.
-    gates = np.array([0.3, -0.2, 0.7], np.float32).reshape(1, 1, 3, 1)
-    weight, bias = np.ones((1, 3), np.float32), np.zeros(3, np.float32)
-    states, candidate = np.zeros((2, 1, 1), np.float32), np.empty((1, 1, 1), np.float32)
-    gru_forward(gates, weight, bias, states, candidate, 0, 1)
-    z, n = sigmoid(np.float32(-0.2)), np.tanh(np.float32(0.7))
-    gru_backward(gates, weight.T.copy(), states, candidate, np.ones((1, 1, 1), np.float32), 0, 1)
-    np.testing.assert_allclose(gates.ravel(), [0, -n * z * (1 - z), (1 - z) * (1 - n * n)], rtol=1e-5, atol=1e-7)
-
-
-def test_running_mean_and_its_gradient() -> None:
-    values = np.array([2.0, 4.0, 9.0], np.float32).reshape(3, 1, 1)
-    means, gradient = np.empty_like(values), np.zeros_like(values)
-    running_mean(values, means)
-    np.testing.assert_allclose(means.ravel(), [2, 3, 5])
-    running_mean_backward(np.ones_like(values), gradient)  # 1 + 1/2 + 1/3, 1/2 + 1/3, 1/3
-    np.testing.assert_allclose(gradient.ravel(), [11 / 6, 5 / 6, 1 / 3], rtol=1e-6)
+def test_large_inputs_saturate() -> None:
+    weights = random_weights(3)
+    gru = GRU.pack(weights)
+    state = np.zeros((3, 3), np.float32)
+    advance_gru(gru, state, 0, np.full((4, 3), 1e4, np.float32))
+    assert np.isfinite(state).all()
+    assert (np.abs(state[0]) <= 1).all()

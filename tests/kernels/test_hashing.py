@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from pathdex.kernels.hashing import EMPTY, find_slot, new_table, rows_with_repeats
+from pathdex.kernels.hashing import EMPTY, find_item, find_slot, new_slots, new_table, rows_with_repeats
 
 
 @njit
@@ -40,6 +40,32 @@ def test_a_table_equals_a_dictionary(pairs: list[tuple[int, int]]) -> None:
     keys = [*expected, 2**62 + 1]
     assert look_up(table, np.array(keys, np.int64)).tolist() == [*expected.values(), EMPTY]
     assert (table[:, 0] != EMPTY).sum() == len(expected)
+
+
+@njit
+def positions_of(keys: np.ndarray) -> np.ndarray:
+    """The position of the first key equal to each, numbered in order of appearance."""
+    slots, shift = new_slots(len(keys))
+    distinct, found, count = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64), 0
+    for i in range(len(keys)):
+        slot = find_item(slots, shift, distinct, keys[i])
+        if slots[slot] == 0:
+            distinct[count] = keys[i]
+            count += 1
+            slots[slot] = count
+        found[i] = slots[slot] - 1
+    return found
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 2**31 - 1) | st.integers(0, 9).map(lambda one: one << 20)))
+def test_slots_equal_a_dictionary(keys: list[int]) -> None:
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    assert positions_of(np.array(keys, np.int32)).tolist() == [numbers[key] for key in keys]
+
+
+def test_slots_are_at_most_half_full() -> None:
+    assert [len(new_slots(entries)[0]) for entries in (0, 8, 9, 1000)] == [16, 16, 32, 2048]
 
 
 def test_rows_that_repeat_a_code() -> None:

@@ -3,14 +3,14 @@
 import numpy as np
 from numba import njit
 
-from pathdex.kernels.prefetch import prefetch_row
+from pathdex.kernels.prefetch import prefetch_lines
 
 
 @njit
 def row_sums(table: np.ndarray, ahead: int) -> np.ndarray:
     sums = np.zeros(len(table))
     for row in range(len(table)):
-        prefetch_row(table, row + ahead)
+        prefetch_lines(table, row + ahead, 5)
         sums[row] = table[row].sum()
     return sums
 

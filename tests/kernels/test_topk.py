@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathdex.kernels.topk import heap_push, kth_largest, partition_top_k, select_top_k, top_k_items, top_k_threshold
+from pathdex.kernels.topk import heap_push, kth_largest, select_top_k, top_k_threshold
 
 # Few distinct values make ties common.
 tied = st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5]), min_size=1, max_size=60)
@@ -28,19 +28,6 @@ def test_a_threshold_by_hand() -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(tied, st.data())
-def test_a_partition_keeps_the_first_of_equal_scores_in_order(values: list[float], data: st.DataObject) -> None:
-    k = data.draw(st.integers(1, len(values)))
-    order = np.sort(np.argsort(-np.array(values), kind="stable")[:k])
-    scores, first, second = np.array(values, np.float32), np.arange(len(values)), np.arange(len(values)) * 10
-    threshold = partition_top_k(scores, first, second, np.empty_like(scores), len(values), k)
-    assert threshold == min(values[position] for position in order)
-    assert first[:k].tolist() == order.tolist()
-    assert second[:k].tolist() == (10 * order).tolist()
-    assert scores[:k].tolist() == [values[position] for position in order]
-
-
-@settings(max_examples=100, deadline=None)
 @given(tied, st.integers(1, 70))
 def test_selection_equals_a_stable_sort_of_the_positive_values(values: list[float], k: int) -> None:
     array = np.array(values, np.float32)
@@ -49,14 +36,6 @@ def test_selection_equals_a_stable_sort_of_the_positive_values(values: list[floa
     for floor in {0.0, array[order[-1]] if order else 9.0}:
         found = select_top_k(array, len(array), k, np.float32(floor), np.empty_like(array), chosen)
         assert chosen[:found].tolist() == order
-
-
-@settings(max_examples=100, deadline=None)
-@given(tied, st.integers(1, 70), st.integers(0, 99))
-def test_equal_scores_go_by_item(values: list[float], k: int, seed: int) -> None:
-    items = np.random.default_rng(seed).permutation(len(values))
-    expected = sorted(range(len(values)), key=lambda position: (-values[position], items[position]))[:k]
-    assert sorted(top_k_items(items, np.array(values, np.float32), k).tolist()) == sorted(expected)
 
 
 @settings(max_examples=100, deadline=None)

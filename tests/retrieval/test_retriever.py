@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.index.paths import decode_paths, encode_paths
-from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, gather_items
+from pathdex.kernels.candidates import ALL_ITEMS, NO_COMPACT, NO_ITEMS, gather_items
 from pathdex.kernels.neighbours import Neighbours
 from pathdex.model.beam import beam_search
 from pathdex.model.structure import path_log_probabilities
@@ -155,7 +155,7 @@ def test_a_narrow_beam_finds_the_items_of_the_model_beam(rows: list[list[int]], 
     for row, paths, totals in zip(rows, nodes.numpy(), log_p.numpy(), strict=True):
         kept = np.isfinite(totals)
         positions = np.searchsorted(model.postings.paths, encode_paths(paths[kept], model.num_nodes))
-        items, index = gather_items(model.retriever.on_paths, positions, totals[kept], NO_ITEMS, ALL_ITEMS)
+        items, index = gather_items(model.retriever.on_paths, positions, totals[kept], NO_ITEMS, ALL_ITEMS, NO_COMPACT)
         found = model.retriever.find_candidates(
             model.retriever.encoder.encode(np.array(row)), NO_FILTERS, 0, beam=beam, min_candidates=0
         )

@@ -69,18 +69,16 @@ class Attention(NamedTuple):
             as_matrix(weights["last.weight"]),
         )
 
-    def state_rows(self, capacity: int) -> int:
-        return HEADER + 2 * capacity * len(self.merge)
 
-    def advance(self, state: Floats, count: int, inputs: Floats) -> None:
-        _advance_attention(self, state, count, inputs)
-
-    def read(self, state: Floats, count: int) -> Floats:
-        return _read_attention(self, state, count)
+@njit(cache=True, nogil=True)
+def attention_rows(weights: Attention, capacity: int) -> int:
+    """The number of rows of a state that reads at most `capacity` inputs."""
+    return HEADER + 2 * capacity * len(weights.merge)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _advance_attention(weights: Attention, state: Floats, count: int, inputs: Floats) -> None:
+def advance_attention(weights: Attention, state: Floats, count: int, inputs: Floats) -> None:
+    """Update a state that has read `count` inputs with further ones (time, dim)."""
     blocks, dim = len(weights.merge), state.shape[1]
     for t in range(len(inputs)):
         hidden = inputs[t].copy()
@@ -99,7 +97,8 @@ def _advance_attention(weights: Attention, state: Floats, count: int, inputs: Fl
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _read_attention(weights: Attention, state: Floats, count: int) -> Floats:
+def read_attention(weights: Attention, state: Floats, count: int) -> Floats:
+    """The user vector after `count` inputs."""
     blocks = len(weights.merge)
     keys, values = _cache(state, blocks - 1, blocks)
     hidden = _block_output(weights, blocks - 1, state[1].copy(), state[2], keys, values, count)

@@ -13,13 +13,12 @@ import numpy as np
 from numba import njit
 
 from pathdex.kernels.layout import as_readonly
+from pathdex.kernels.select import find_sums_above, new_keys, order_keys, score_of, select_first, top_k_in_order
 from pathdex.kernels.structure import STATES, StructureWeights, advance, begin, new_scratch, score_nodes
-from pathdex.kernels.topk import partition_top_k
 from pathdex.kernels.types import Floats, Int32s, Ints
 
-BUFFER_BEAMS = 8
-"""Prefixes that are collected before the best are selected, in beams: selecting after every parent costs more than its
-layer."""
+BUFFER_BEAMS = 3
+"""Prefixes that are collected before the best are selected, in beams."""
 PATH_BLOCK = 1024
 """Paths that are scored together, so that the states of their prefixes fit the cache."""
 
@@ -58,11 +57,9 @@ def beam_search(weights: StructureWeights, trie: Trie, user: Floats, beam: int, 
     """
     scratch = new_scratch(weights)
     full = BUFFER_BEAMS * beam
-    capacity = full + weights.num_nodes
-    score, spare = np.empty(capacity, np.float32), np.empty(capacity, np.float32)
-    child, parent = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    found = _new_found(full + weights.num_nodes, weights.bias.shape[1])
     state = begin(weights, user).reshape(1, -1)
-    total, node = np.zeros(1, np.float32), np.zeros(1, np.int64)
+    total, node = np.zeros(1, np.float32), np.zeros(1, np.int32)
     for layer in range(depth):
         size, threshold = 0, np.float32(-np.inf)
         for b in range(len(node)):
@@ -71,25 +68,85 @@ def beam_search(weights: StructureWeights, trie: Trie, user: Floats, beam: int, 
             row = b % STATES
             if row == 0:
                 score_nodes(weights, state[b : b + STATES], layer, scratch)
-            base, logits = total[b] - scratch.norms[row], scratch.logits[row]
-            for c in range(trie.first_child[node[b]], trie.first_child[node[b] + 1]):
-                value = base + logits[trie.label[c]]
-                if value > threshold:
-                    score[size], child[size], parent[size] = value, c, b
-                    size += 1
+            base = total[b] - scratch.norms[row]
+            first, end = trie.first_child[node[b]], trie.first_child[node[b] + 1]
+            size = _add_children(found, size, trie.label[first:end], first, base, scratch.logits[row], b, threshold)
             if size > full:
-                threshold = partition_top_k(score, child, parent, spare, size, beam)
+                threshold = _keep_best(found, size, beam)
                 size = beam
-        if size > beam:
-            partition_top_k(score, child, parent, spare, size, beam)
-            size = beam
-        order = np.argsort(-score[:size], kind="mergesort")
-        total, node = score[:size][order], child[:size][order]
+        order = top_k_in_order(found.score, size, beam, found.keys)
+        total, node = found.score[order], found.child[order]
         if layer + 1 < depth:
-            after = np.empty((size, state.shape[1]), np.float32)
-            advance(weights, state, parent[:size][order], layer, trie.label[node], scratch, after)
+            after = np.empty((len(order), state.shape[1]), np.float32)
+            advance(weights, state, found.parent[order], layer, trie.label[node], scratch, after)
             state = after
     return node - trie.levels[depth], total
+
+
+class _Found(NamedTuple):
+    """The children found so far."""
+
+    score: Floats
+    child: Int32s
+    parent: Int32s
+    keys: Int32s
+    """Scratch memory for the selection."""
+    nodes: Ints
+    """Scratch memory for the nodes of one parent."""
+
+
+@njit(cache=True, nogil=True)
+def _new_found(capacity: int, padded_nodes: int) -> _Found:
+    return _Found(
+        np.empty(capacity, np.float32),
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.int32),
+        new_keys(capacity),
+        np.empty(padded_nodes, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _add_children(
+    found: _Found,
+    size: int,
+    labels: Int32s,
+    first: int,
+    base: np.float32,
+    logits: Floats,
+    parent: int,
+    threshold: np.float32,
+) -> int:
+    """Add the children of a prefix whose score exceeds the threshold; returns the new size."""
+    if 2 * len(labels) > len(logits) and threshold > -np.inf:
+        # Most nodes are children, and few of them exceed the threshold: find these first.
+        count = find_sums_above(logits, base, threshold, found.nodes)
+        for j in range(count):
+            label = found.nodes[j]
+            i = min(label, len(labels) - 1)
+            while i > 0 and labels[i] > label:
+                i -= 1
+            found.score[size], found.child[size], found.parent[size] = base + logits[label], first + i, parent
+            size += labels[i] == label
+        return size
+    for i in range(len(labels)):
+        # Written in any case and overwritten by the next: cheaper than a branch that cannot be predicted.
+        value = base + logits[labels[i]]
+        found.score[size], found.child[size], found.parent[size] = value, first + i, parent
+        size += value > threshold
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _keep_best(found: _Found, size: int, beam: int) -> np.float32:
+    """Move the best to the front, in their order. Returns a bound that scores must exceed to be among the best."""
+    keys = order_keys(found.score, size, found.keys)
+    positions = np.empty(size, np.int64)
+    bound = select_first(keys, size, beam, positions)
+    for i in range(beam):
+        kept = positions[i]
+        found.score[i], found.child[i], found.parent[i] = found.score[kept], found.child[kept], found.parent[kept]
+    return score_of(bound)
 
 
 @njit(cache=True, nogil=True)

@@ -8,21 +8,30 @@ import numpy as np
 from numba import njit
 
 from pathdex.kernels.beam import Trie, beam_search
+from pathdex.kernels.compact import COMPACT_LINES, rule_out
+from pathdex.kernels.exp import fast_exp, fast_log
 from pathdex.kernels.gemm import dot
-from pathdex.kernels.hashing import EMPTY, find_slot, new_table
+from pathdex.kernels.hashing import find_item, new_slots
 from pathdex.kernels.layout import as_readonly
-from pathdex.kernels.prefetch import prefetch_row
+from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
+from pathdex.kernels.select import best_items, top_k_items
 from pathdex.kernels.structure import StructureWeights
-from pathdex.kernels.topk import top_k_items
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
 ALL_ITEMS = as_readonly(np.empty(0), np.bool_)
 """The mask that allows every item."""
 NO_ITEMS = as_readonly(np.empty(0), np.int32)
 """Nothing to exclude."""
-EXCLUDED = -2
+NO_COMPACT = as_readonly(np.empty((0, 0)))
+"""No compact rows: all candidates are scored in floats."""
 PREFETCH_AHEAD = 12
 """Items between a prefetch and its use."""
+PATH_LINES = 2
+"""Cache lines of the items of a path to prefetch."""
+MAX_LOG_RATIO = np.float32(40.0)
+"""Probabilities are added relative to the first as long as they are at most exp of this times larger."""
+RULE_OUT = 2
+"""Compact rows are read first if there are at least this many times n candidates."""
 
 
 class PathItems(NamedTuple):
@@ -50,16 +59,18 @@ def find_candidates(
     beam: int,
     min_candidates: int,
     max_beam: int,
+    compact: Floats,
 ) -> tuple[bool, Ints, Floats]:
     """The eligible items on the paths that a beam finds, and log sum_j p(c_j | x) p(v | c_j) of each.
 
     An empty `mask` allows all items. If fewer than `min_candidates` are eligible, the beam doubles until there are
-    enough or it holds every path. The first result is False if the beam would have to exceed `max_beam`.
+    enough or it holds every path. The first result is False if the beam would have to exceed `max_beam`. The items'
+    rows of `compact`, if any, are prefetched.
     """
     paths = len(on_paths.offsets) - 1
     while True:
         positions, log_p = beam_search(weights, trie, user, min(beam, paths), weights.depth)
-        items, log_probability = gather_items(on_paths, positions, log_p, exclude, mask)
+        items, log_probability = gather_items(on_paths, positions, log_p, exclude, mask, compact)
         if len(items) >= min_candidates or beam >= paths:
             return True, items, log_probability
         if 2 * beam > max_beam:
@@ -69,37 +80,64 @@ def find_candidates(
 
 @njit(cache=True, nogil=True)
 def gather_items(
-    on_paths: PathItems, positions: Ints, log_p: Floats, exclude: Int32s, mask: Mask
+    on_paths: PathItems, positions: Ints, log_p: Floats, exclude: Int32s, mask: Mask, compact: Floats
 ) -> tuple[Ints, Floats]:
     """The distinct eligible items on paths, given by position, in the order of their first path.
 
-    Returns log sum_j p(c_j | x) p(v | c_j) of each. An empty `mask` allows all items.
+    Returns log sum_j p(c_j | x) p(v | c_j) of each. An empty `mask` allows all items. The items' rows of `compact`, if
+    any, are prefetched.
     """
     total = 0
     for path in positions:
-        total += on_paths.offsets[path + 1] - on_paths.offsets[path]
-    position_of = new_table(total + len(exclude))
-    for item in exclude:
-        slot = find_slot(position_of, item)
-        position_of[slot, 0], position_of[slot, 1] = item, EXCLUDED
-    found, scores = np.empty(total, np.int64), np.empty(total, np.float32)
+        first = on_paths.offsets[path]
+        total += on_paths.offsets[path + 1] - first
+        prefetch_lines(on_paths.items, first, PATH_LINES)
+        prefetch_lines(on_paths.log_shares, first, PATH_LINES)
+    excluded = len(exclude)
+    # A slot holds 1 + the position of an item: excluded items first, then those found.
+    slots, shift = new_slots(excluded + total)
+    items = np.empty(excluded + total, np.int64)
+    first_score, sums = np.empty(excluded + total, np.float32), np.ones(excluded + total, np.float32)
     count = 0
+    for item in exclude:
+        slot = find_item(slots, shift, items, item)
+        if slots[slot] == 0:
+            items[count] = item
+            count += 1
+            slots[slot] = count
+    excluded = count
     for rank in range(len(positions)):
         for posting in range(on_paths.offsets[positions[rank]], on_paths.offsets[positions[rank] + 1]):
             item = on_paths.items[posting]
             if len(mask) and not mask[item]:
                 continue
             score = log_p[rank] + on_paths.log_shares[posting]
-            slot = find_slot(position_of, item)
-            if position_of[slot, 0] == EMPTY:
-                position_of[slot, 0], position_of[slot, 1] = item, count
-                found[count], scores[count] = item, score
+            slot = find_item(slots, shift, items, item)
+            position = slots[slot] - 1
+            if position < 0:
+                if len(compact):
+                    prefetch_lines(compact, item, COMPACT_LINES)
+                items[count], first_score[count] = item, score
                 count += 1
-            elif position_of[slot, 1] != EXCLUDED:
-                position = position_of[slot, 1]
-                high, low = max(scores[position], score), min(scores[position], score)
-                scores[position] = high + np.log1p(np.exp(low - high))
-    return found[:count], scores[:count]
+                slots[slot] = count
+            elif position >= excluded:
+                _add_probability(first_score, sums, position, score)
+    scores = first_score[excluded:count]
+    sums = sums[excluded:count]
+    for i in range(len(scores)):
+        scores[i] += fast_log(sums[i])
+    return items[excluded:count], scores
+
+
+@njit(cache=True, nogil=True)
+def _add_probability(first: Floats, sums: Floats, position: int, score: np.float32) -> None:
+    """Add exp(score) to a sum of probabilities, which is held as exp(first) times a number."""
+    more = score - first[position]
+    if more < MAX_LOG_RATIO:
+        sums[position] += fast_exp(more)
+    else:
+        sums[position] = sums[position] * fast_exp(-more) + np.float32(1.0)
+        first[position] = score
 
 
 @njit(cache=True, nogil=True)
@@ -110,23 +148,28 @@ def most_probable(items: Ints, log_probability: Floats, candidates: int) -> tupl
 
 
 @njit(cache=True, nogil=True)
-def rerank(table: Floats, user: Floats, items: Ints, prior: Floats, n: int) -> tuple[Ints, Floats]:
+def rerank(table: Floats, compact: Floats, user: Floats, items: Ints, prior: Floats, n: int) -> tuple[Ints, Floats]:
     """The best n items by x . y_v + b_v + prior, best first, ties by item.
 
-    The last columns of `table` (item, ...) hold y_v and b_v.
+    The last columns of `table` (item, ...) hold y_v and b_v; `compact` are their `compact_items`, or empty.
     """
+    if len(compact) and len(items) >= RULE_OUT * n:
+        kept = rule_out(compact, user, items, prior, n)
+        items, prior = items[kept], prior[kept]
+    return best_items(items, score_items(table, user, items, prior), n)
+
+
+@njit(cache=True, nogil=True)
+def score_items(table: Floats, user: Floats, items: Ints, prior: Floats) -> Floats:
+    """x . y_v + b_v + prior of each item."""
+    dim, first = len(user), table.shape[1] - len(user) - 1
     scores = np.empty(len(items), np.float32)
     # Separate from the selection, so that the rows of several items are on their way from memory at once.
+    for i in range(min(PREFETCH_AHEAD, len(items))):
+        prefetch_lines(table, items[i], ROW_LINES)
     for i in range(len(items)):
         if i + PREFETCH_AHEAD < len(items):
-            prefetch_row(table, items[i + PREFETCH_AHEAD])
-        row = table[items[i]]
-        last = len(row) - 1
-        scores[i] = dot(row[last - len(user) : last], user) + row[last] + prior[i]
-    for i in range(len(items)):
-        if np.isnan(scores[i]):
-            scores[i] = -np.inf
-    best = top_k_items(items, scores, n)
-    order = best[np.argsort(items[best], kind="mergesort")]
-    order = order[np.argsort(-scores[order], kind="mergesort")]
-    return items[order], scores[order]
+            prefetch_lines(table, items[i + PREFETCH_AHEAD], ROW_LINES)
+        row = table[items[i]][first:]
+        scores[i] = dot(row[:dim], user) + row[dim] + prior[i]
+    return scores

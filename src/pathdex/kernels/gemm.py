@@ -77,7 +77,8 @@ def _tile(rows: int, blocks: int) -> Any:
     return add_tile
 
 
-_rows_tile, _wide_tile, _one_tile = _tile(ROWS, 1), _tile(1, BLOCKS), _tile(1, 1)
+_rows_tile = _tile(ROWS, 1)
+_one_block, _two_blocks, _three_blocks, _four_blocks = (_tile(1, blocks) for blocks in range(1, BLOCKS + 1))
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -92,11 +93,16 @@ def gemm_accumulate(vectors: Floats, count: int, matrix: Floats, results: Floats
         for row in range(0, tiled, ROWS):
             _rows_tile(vectors, row, matrix, column, results)
     wide = whole // (BLOCKS * LANES) * (BLOCKS * LANES)
+    left = (whole - wide) // LANES
     for row in range(tiled, count):
         for column in range(0, wide, BLOCKS * LANES):
-            _wide_tile(vectors, row, matrix, column, results)
-        for column in range(wide, whole, LANES):
-            _one_tile(vectors, row, matrix, column, results)
+            _four_blocks(vectors, row, matrix, column, results)
+        if left == 3:
+            _three_blocks(vectors, row, matrix, wide, results)
+        elif left == 2:
+            _two_blocks(vectors, row, matrix, wide, results)
+        elif left == 1:
+            _one_block(vectors, row, matrix, wide, results)
     for row in range(count):
         for i in range(len(matrix)):
             for column in range(whole, matrix.shape[1]):

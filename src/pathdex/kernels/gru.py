@@ -1,121 +1,185 @@
-"""A GRU over a batch of windows, forward and backward, step by step in one compiled call.
+"""The GRU encoder, one history at a time.
 
-Arrays are time-major, so that the rows of a time step are contiguous. T times, B windows, H units; gates are r, z, n in
-this order, as in torch. Windows are independent, so ranges of them can be computed in any order.
+The products of all inputs are one matrix product. The recurrent steps follow each other, and their weights are larger
+than the first-level cache, so a step computes the three gates of some hidden units at a time and keeps their sums in
+registers until the new hidden values are known.
 """
 
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from pathdex.kernels.exp import fast_exp
-from pathdex.kernels.gemm import gemm_accumulate
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from pathdex.kernels.exp import MAX_EXPONENT, build_exp
+from pathdex.kernels.gemm import LANES, gemm_accumulate, gemv_accumulate
+from pathdex.kernels.layout import as_matrix, as_readonly
 from pathdex.kernels.types import Floats
 
-_ONE, _TWO = np.float32(1.0), np.float32(2.0)
+GATES = 3
+"""r (reset), z (update) and n (new)."""
+VECTORS = 2
+"""Vectors of LANES hidden units whose gates are computed together: six sums hide the latency of each other."""
+UNITS = VECTORS * LANES
 
 
-@njit(cache=True, nogil=True)
-def gru_forward(
-    gates: Floats, weight: Floats, bias: Floats, states: Floats, candidate: Floats, first: int, last: int
-) -> None:
-    """Run windows `first` to `last`.
+class GRU(NamedTuple):
+    """State: the GRU's hidden vector, the sum of the inputs, the last input.
 
-    `gates` (T, B, 3, H) holds the input's products and becomes r, z, n. `weight` (H, 3H) and `bias` are those of the
-    state. `states` (T + 1, B, H) starts with the state before the first step. `candidate` (T, B, H) receives the
-    state's part of n, which the backward pass needs.
+    Hidden units are padded to blocks of `UNITS`. The columns of a block are its r, then its z, then its n.
     """
-    count, hidden = last - first, states.shape[2]
-    products = np.empty((count, 3 * hidden), np.float32)
-    by_gate = products.reshape(count, 3, hidden)
-    for time in range(len(gates)):
-        before = states[time, first:last]
-        for row in range(count):
-            products[row] = bias
-        gemm_accumulate(before, count, weight, products)
-        _gates_forward(
-            gates[time, first:last], by_gate, before, states[time + 1, first:last], candidate[time, first:last]
+
+    inputs: Floats
+    """(dim, block x gate x unit)"""
+    input_bias: Floats
+    """Of the inputs and, for r and z, also of the hidden vector."""
+    hidden: Floats
+    """(block, dim, gate x unit)"""
+    hidden_bias: Floats
+    """(block, unit), for n."""
+    project: Floats
+    project_bias: Floats
+    last: Floats
+    mean: Floats
+
+    @classmethod
+    def pack(cls, weights: Mapping[str, NDArray[Any]]) -> GRU:
+        """Pack weights by their names in the model, without the prefix `encoder.`."""
+        inputs, hidden = (_in_blocks(weights[f"recurrent.weight_{side}_l0"]) for side in ("ih", "hh"))
+        input_bias, hidden_bias = (_in_blocks(weights[f"recurrent.bias_{side}_l0"]) for side in ("ih", "hh"))
+        new = hidden_bias[:, -1].copy()
+        hidden_bias[:, -1] = 0
+        dim = inputs.shape[-1]
+        return cls(
+            as_matrix(inputs.reshape(-1, dim)),
+            as_readonly((input_bias + hidden_bias).ravel()),
+            as_readonly(hidden.reshape(len(hidden), -1, dim).transpose(0, 2, 1)),
+            as_readonly(new),
+            as_matrix(weights["project.weight"]),
+            as_readonly(weights["project.bias"]),
+            as_matrix(weights["last.weight"]),
+            as_matrix(weights["mean.weight"]),
         )
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
-def _gates_forward(gates: Floats, products: Floats, before: Floats, after: Floats, candidate: Floats) -> None:
-    """One step; gates and products (row, gate, hidden), since LLVM vectorises only loops over a whole last axis."""
-    for row in range(len(before)):
-        for gate in range(2):
-            for k in range(before.shape[1]):
-                gates[row, gate, k] = _ONE / (_ONE + fast_exp(-gates[row, gate, k] - products[row, gate, k]))
-        for k in range(before.shape[1]):
-            part = products[row, 2, k]
-            total = gates[row, 2, k] + gates[row, 0, k] * part
-            new = _ONE - _TWO / (_ONE + fast_exp(_TWO * total))  # tanh
-            candidate[row, k] = part
-            gates[row, 2, k] = new
-            after[row, k] = new + gates[row, 1, k] * (before[row, k] - new)
+def _in_blocks(weight: NDArray[Any]) -> NDArray[Any]:
+    """A weight (gate x dim, ...) as (block, gate, unit, ...), padded with zeros: a padded unit stays 0."""
+    gates = weight.reshape(GATES, -1, *weight.shape[1:])
+    padding = [(0, 0), (0, -gates.shape[1] % UNITS), *((0, 0) for _ in weight.shape[1:])]
+    padded = np.pad(gates, padding)
+    return padded.reshape(GATES, -1, UNITS, *weight.shape[1:]).swapaxes(0, 1).copy()
+
+
+def _step_intrinsic(
+    typing_context: Any, weights: Any, block: Any, hidden: Any, inputs: Any, time: Any, bias: Any, result: Any
+) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        integer, lanes = ir.IntType(64), ir.VectorType(ir.FloatType(), LANES)
+        undefined = ir.Constant(lanes, ir.Undefined)
+        first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        matrix, old, sums, shift, new = (
+            context.make_array(signature.args[number])(context, builder, arguments[number])
+            for number in (0, 2, 3, 5, 6)
+        )
+        steps = cgutils.unpack_tuple(builder, matrix.shape)[1]
+        row_length = cgutils.unpack_tuple(builder, sums.shape)[1]
+        width = GATES * UNITS
+
+        def vector(pointer: Any, offset: Any, number: int) -> Any:
+            start = builder.gep(pointer, [builder.add(offset, integer(number * LANES))])
+            return builder.bitcast(start, lanes.as_pointer())
+
+        def constant(value: float) -> Any:
+            return ir.Constant(lanes, [value] * LANES)
+
+        def sigmoid(x: Any) -> Any:
+            power = build_exp(builder, builder.fneg(x), low=-MAX_EXPONENT, high=MAX_EXPONENT, flags=("fast",))
+            return builder.fdiv(constant(1.0), builder.fadd(constant(1.0), power), flags=("fast",))
+
+        at_block = builder.mul(arguments[1], integer(UNITS))
+        at_inputs = builder.add(builder.mul(arguments[4], row_length), builder.mul(arguments[1], integer(width)))
+        at_weights = builder.mul(builder.mul(arguments[1], steps), integer(width))
+        registers = [cgutils.alloca_once(builder, lanes) for _ in range(GATES * VECTORS)]
+        for number, register in enumerate(registers):
+            if number < 2 * VECTORS:
+                start = vector(sums.data, at_inputs, number)
+            else:
+                start = vector(shift.data, at_block, number - 2 * VECTORS)
+            builder.store(builder.load(start, align=4), register)
+        with cgutils.for_range(builder, steps) as loop:
+            at = builder.add(at_weights, builder.mul(loop.index, integer(width)))
+            value = builder.insert_element(
+                undefined, builder.load(builder.gep(old.data, [loop.index])), ir.IntType(32)(0)
+            )
+            broadcast = builder.shuffle_vector(value, undefined, first)
+            for number, register in enumerate(registers):
+                read = builder.load(vector(matrix.data, at, number), align=4)
+                product = builder.fmul(broadcast, read, flags=("contract",))
+                builder.store(builder.fadd(builder.load(register), product, flags=("contract",)), register)
+        for number in range(VECTORS):
+            reset, update, from_hidden = (builder.load(registers[gate * VECTORS + number]) for gate in range(GATES))
+            from_inputs = builder.load(vector(sums.data, at_inputs, 2 * VECTORS + number), align=4)
+            reset, update = sigmoid(reset), sigmoid(update)
+            total = builder.fadd(from_inputs, builder.fmul(reset, from_hidden, flags=("fast",)), flags=("fast",))
+            # tanh(x) = 2 sigmoid(2 x) - 1
+            doubled = sigmoid(builder.fadd(total, total))
+            value = builder.fsub(builder.fadd(doubled, doubled), constant(1.0))
+            before = builder.load(vector(old.data, at_block, number), align=4)
+            change = builder.fmul(update, builder.fsub(before, value), flags=("fast",))
+            builder.store(builder.fadd(value, change, flags=("fast",)), vector(new.data, at_block, number), align=4)
+        return context.get_dummy_value()
+
+    return types.void(weights, types.intp, hidden, inputs, types.intp, bias, result), generate
+
+
+_step_block: Any = intrinsic(_step_intrinsic)
+"""_step_block(weights, block, hidden, inputs, time, bias, result): one step of one block of hidden units."""
 
 
 @njit(cache=True, nogil=True)
-def gru_backward(
-    gates: Floats, weight: Floats, states: Floats, candidate: Floats, gradient: Floats, first: int, last: int
-) -> None:
-    """The gradient of windows `first` to `last`, from `gradient` (T, B, H) with respect to the states after each step.
-
-    `gates` becomes the gradient with respect to the input's products and `candidate` that with respect to the state's
-    part of n; for r and z these are the same. `weight` (3H, H) is the transpose of that of `gru_forward`.
-    """
-    count, hidden = last - first, states.shape[2]
-    products, carried = np.empty((count, 3 * hidden), np.float32), np.zeros((count, hidden), np.float32)
-    by_gate = products.reshape(count, 3, hidden)
-    for time in range(len(gates) - 1, -1, -1):
-        _gates_backward(
-            gates[time, first:last],
-            by_gate,
-            states[time, first:last],
-            candidate[time, first:last],
-            gradient[time, first:last],
-            carried,
-        )
-        gemm_accumulate(products, count, weight, carried)
+def gru_rows(weights: GRU, capacity: int) -> int:
+    """The number of rows of a state."""
+    return 3
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def _gates_backward(
-    gates: Floats, products: Floats, before: Floats, candidate: Floats, gradient: Floats, carried: Floats
-) -> None:
-    for row in range(len(before)):
-        for k in range(before.shape[1]):
-            r, z, n = gates[row, 0, k], gates[row, 1, k], gates[row, 2, k]
-            total = gradient[row, k] + carried[row, k]
-            new = total * (_ONE - z) * (_ONE - n * n)
-            reset, update = new * candidate[row, k] * r * (_ONE - r), total * (before[row, k] - n) * z * (_ONE - z)
-            carried[row, k] = total * z
-            gates[row, 0, k] = products[row, 0, k] = reset
-            gates[row, 1, k] = products[row, 1, k] = update
-            gates[row, 2, k] = new
-            candidate[row, k] = products[row, 2, k] = new * r
+@njit(cache=True, nogil=True)
+def advance_gru(weights: GRU, state: Floats, count: int, inputs: Floats) -> None:
+    """Update a state with further inputs (time, dim)."""
+    steps, dim = inputs.shape
+    blocks = len(weights.hidden)
+    from_inputs = np.empty((steps, len(weights.input_bias)), np.float32)
+    from_inputs[:] = weights.input_bias
+    gemm_accumulate(inputs, steps, weights.inputs, from_inputs)
+    hidden, after = np.zeros(blocks * UNITS, np.float32), np.empty(blocks * UNITS, np.float32)
+    hidden[:dim] = state[0]
+    for t in range(steps):
+        for i in range(blocks):
+            # Back and forth: the weights of the last block are still in the cache when the next step begins.
+            _step_block(
+                weights.hidden, i if t % 2 == 0 else blocks - 1 - i, hidden, from_inputs, t, weights.hidden_bias, after
+            )
+        hidden, after = after, hidden
+    total = state[1]
+    for t in range(steps):
+        row = inputs[t]
+        for k in range(len(total)):
+            total[k] += row[k]
+    state[0] = hidden[:dim]
+    state[2] = inputs[steps - 1]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def running_mean(values: Floats, means: Floats) -> None:
-    """means[t] = mean of values[0] to values[t], (time, batch, dim)."""
-    total = values[0].copy()
-    means[0] = total
-    for time in range(1, len(values)):
-        scale = _ONE / np.float32(time + 1)
-        for row in range(total.shape[0]):
-            for k in range(total.shape[1]):
-                total[row, k] += values[time, row, k]
-                means[time, row, k] = total[row, k] * scale
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def running_mean_backward(gradient: Floats, result: Floats) -> None:
-    """Add to `result` the gradient with respect to the values of `running_mean`."""
-    total = np.zeros_like(gradient[0])
-    for time in range(len(gradient) - 1, -1, -1):
-        scale = _ONE / np.float32(time + 1)
-        for row in range(total.shape[0]):
-            for k in range(total.shape[1]):
-                total[row, k] += gradient[time, row, k] * scale
-                result[time, row, k] += total[row, k]
+def read_gru(weights: GRU, state: Floats, count: int) -> Floats:
+    """The user vector after `count` inputs."""
+    user = weights.project_bias.copy()
+    gemv_accumulate(state[0], weights.project, user)
+    gemv_accumulate(state[2], weights.last, user)
+    gemv_accumulate(state[1] / np.float32(count), weights.mean, user)
+    return user

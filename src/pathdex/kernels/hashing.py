@@ -2,6 +2,9 @@
 
 A table is a (slots, 2) int64 array of key and value; the number of slots is a power of two and an empty slot has key
 -1. Key and value share a cache line, since a lookup in a large table costs one cache line and little else.
+
+Slots are a smaller table for keys that stand in an array of their own: a slot holds 1 + the position of a key there, or
+0. For the items of a query they fit the first-level cache.
 """
 
 from __future__ import annotations
@@ -9,11 +12,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from pathdex.kernels.types import Ints, Mask
+from pathdex.kernels.types import Int32s, Ints, Mask
 
 EMPTY = -1
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
 _HALF = np.uint64(32)
+_GOLDEN_32 = np.uint32(0x9E3779B9)
 
 
 @njit(cache=True, nogil=True)
@@ -33,6 +37,25 @@ def find_slot(table: Ints, key: int | np.int64) -> int:
     slot: int = np.int64(mixed ^ (mixed >> _HALF)) & mask
     while table[slot, 0] != key and table[slot, 0] != EMPTY:
         slot = (slot + 1) & mask
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def new_slots(entries: int) -> tuple[Int32s, np.uint32]:
+    """Empty slots that hold `entries` keys at a load of at most one half, and the shift that belongs to them."""
+    bits = 4
+    while (1 << bits) < 2 * entries:
+        bits += 1
+    return np.zeros(1 << bits, np.int32), np.uint32(32 - bits)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def find_item(slots: Int32s, shift: np.uint32, keys: Ints, key: int | np.int32) -> int:
+    """The slot that holds the key, or the empty slot where it belongs."""
+    mixed = np.uint32(np.uint32(key) * _GOLDEN_32)
+    slot: int = np.int64(mixed >> shift) & (slots.shape[0] - 1)
+    while slots[slot] != 0 and keys[slots[slot] - 1] != key:
+        slot = (slot + 1) & (slots.shape[0] - 1)
     return slot
 
 

@@ -9,7 +9,7 @@ from numba import njit
 
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table
 from pathdex.kernels.layout import as_readonly
-from pathdex.kernels.topk import top_k_items
+from pathdex.kernels.select import top_k_items
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
 

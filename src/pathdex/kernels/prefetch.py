@@ -12,11 +12,14 @@ from numba.extending import intrinsic
 
 LINE = 64
 """Bytes of a cache line."""
-LINES = 5
-"""Cache lines to prefetch: a row of 256 bytes that does not begin on a line."""
+ROW_LINES = 5
+"""Cache lines of an item row: 260 bytes for 64 dimensions, which do not begin on a line."""
 
 
-def _prefetch_intrinsic(typing_context: Any, array: Any, row: Any) -> Any:
+def _prefetch_intrinsic(typing_context: Any, array: Any, row: Any, lines: Any) -> Any:
+    if not isinstance(lines, types.IntegerLiteral):
+        return None
+
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         matrix = context.make_array(signature.args[0])(context, builder, arguments[0])
         stride = cgutils.unpack_tuple(builder, matrix.strides)[0]
@@ -25,13 +28,14 @@ def _prefetch_intrinsic(typing_context: Any, array: Any, row: Any) -> Any:
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        for line in range(0, LINES * LINE, LINE):
+        for line in range(0, lines.literal_value * LINE, LINE):
             address = builder.gep(begin, [ir.Constant(ir.IntType(64), line)])
             builder.call(prefetch, [address, number(0), number(3), number(1)])  # read, keep in all caches, data
         return context.get_dummy_value()
 
-    return types.void(array, types.intp), generate
+    return types.void(array, types.intp, lines), generate
 
 
-prefetch_row: Any = intrinsic(_prefetch_intrinsic)
-"""prefetch_row(array, row): prefetch the first 256 bytes of a row of a matrix. A row that does not exist is safe."""
+prefetch_lines: Any = intrinsic(prefer_literal=True)(_prefetch_intrinsic)
+"""prefetch_lines(array, row, lines): prefetch the first cache lines of a row of an array of any dimension, or from an
+element of a vector on. `lines` is a constant. An address that does not exist is safe."""

@@ -16,7 +16,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from pathdex.kernels.exp import build_exp
+from pathdex.kernels.exp import build_exp, build_log
 from pathdex.kernels.gemm import LANES
 
 PADDING = np.float32(-1e30)
@@ -49,8 +49,7 @@ def _log_sum_exp_intrinsic(typing_context: Any, values: Any, row: Any) -> Any:
         address, blocks = _blocks(context, builder, signature, arguments)
         top = _max(builder, address, blocks)
         total = _sum_exp(builder, address, blocks, top, keep=False)
-        log = builder.module.declare_intrinsic("llvm.log", [_float])
-        return builder.fadd(top, builder.call(log, [total]))
+        return builder.fadd(top, build_log(builder, total))
 
     return types.float32(values, types.intp), generate
 

@@ -19,7 +19,7 @@ from pathdex.kernels.exp import sigmoid
 from pathdex.kernels.gemm import LANES, ROWS, gemm_accumulate, gemv_accumulate
 from pathdex.kernels.layout import as_matrix, as_readonly
 from pathdex.kernels.softmax import PADDING, log_sum_exp_row, softmax_row
-from pathdex.kernels.types import Floats, Ints
+from pathdex.kernels.types import Floats
 
 STATES = 2 * ROWS
 """States that a query scores at once: enough to fill a tile, few enough to stop early where p is peaked."""
@@ -170,7 +170,7 @@ def score_nodes(weights: StructureWeights, states: Floats, layer: int, scratch: 
 def advance(
     weights: StructureWeights,
     states: Floats,
-    parents: Ints,
+    parents: NDArray[np.integer],
     layer: int,
     nodes: NDArray[np.integer],
     scratch: Scratch,

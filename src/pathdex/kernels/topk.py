@@ -52,23 +52,6 @@ def top_k_threshold(values: Floats, count: int, k: int) -> tuple[np.float32, int
 
 
 @njit(cache=True, nogil=True)
-def partition_top_k(scores: Floats, first: Ints, second: Ints, scratch: Floats, count: int, k: int) -> np.float32:
-    """Move the k largest of `count` scores, with what `first` and `second` hold beside them, to the front.
-
-    They keep their order, and of equal scores the first stay. Returns the smallest score kept.
-    """
-    scratch[:count] = scores[:count]
-    threshold, ties = top_k_threshold(scratch, count, k)
-    kept = 0
-    for i in range(count):
-        if scores[i] > threshold or (scores[i] == threshold and ties > 0):
-            ties -= scores[i] == threshold
-            scores[kept], first[kept], second[kept] = scores[i], first[i], second[i]
-            kept += 1
-    return threshold
-
-
-@njit(cache=True, nogil=True)
 def select_top_k(values: Floats, count: int, k: int, floor: np.float32, scratch: Floats, chosen: Ints) -> int:
     """Write the positions of the k largest of the first `count` values to `chosen`, largest first, ties by position.
 
@@ -103,25 +86,6 @@ def _sort_positions(values: Floats, positions: Ints, size: int) -> None:
             positions[j] = positions[j - 1]
             j -= 1
         positions[j] = position
-
-
-@njit(cache=True, nogil=True)
-def top_k_items(items: Ints, scores: Floats, k: int) -> Ints:
-    """The positions of the k highest scores, unsorted; equal scores go by item."""
-    if k == 0 or len(scores) <= k:
-        return np.arange(min(k, len(scores)))
-    threshold, ties = top_k_threshold(scores.copy(), len(scores), k)
-    best = np.empty(k, np.int64)
-    count = 0
-    for i in range(len(scores)):
-        if scores[i] > threshold:
-            best[count] = i
-            count += 1
-    tied = np.flatnonzero(scores == threshold)
-    if len(tied) > ties:
-        tied = tied[np.argsort(items[tied])]
-    best[count:] = tied[:ties]
-    return best
 
 
 @njit(cache=True, nogil=True)

@@ -26,6 +26,7 @@ from pathdex.errors import NotFittedError, QueryError
 from pathdex.index.health import IndexHealth, health
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.postings import Postings
+from pathdex.kernels.query import Answers
 from pathdex.recommenders.base import EstimatorState, History, Query, ScoredItem, check_n, check_positive
 from pathdex.recommenders.capabilities import CanExplain, HasIndex, HasVectors
 from pathdex.recommenders.model_state import ModelState
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 CORES = os.cpu_count() or 1
 QUERIES_PER_THREAD = 8
 """Minimum number of queries per thread."""
+PARTS_PER_THREAD = 4
+"""Parts of a batch per thread, so that one slow part does not keep the others waiting."""
 
 
 class DeepRetrieval(HasVectors, HasIndex, CanExplain):
@@ -172,20 +175,25 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         The score is s(x, v) = x . y_v + b_v, plus `path_weight` times the log of the summed path probability and, with
         `neighbours`, plus `neighbour_weight` times the log of the similarity to the history's items.
         """
-        search = self.search_options(n, options)
-        items = np.full((len(histories), n), UNKNOWN, np.int64)
-        scores = np.full((len(histories), n), -np.inf, np.float32)
-        candidates = np.zeros(len(histories), np.int64)
+        search, count = self.search_options(n, options), len(histories)
+        answers = Answers(np.empty((count, n), np.int64), np.empty((count, n), np.float32), np.empty(count, np.int64))
+        retriever = self.retriever
+        if retriever.answers_at_once(filters):
+            self._in_threads(
+                lambda queries: retriever.answer(histories, filters, queries, answers, n=n, **search), count
+            )
+            return Ranking(*answers)
+        items, scores, candidates = answers
+        items[:], scores[:] = UNKNOWN, -np.inf
 
-        def answer(query: int) -> None:
-            state = self.retriever.encoder.encode(histories[query])
-            found = self.retriever.find_candidates(state, filters, query, min_candidates=n, **search)
-            best, final = self.retriever.rerank(state.vector, found, n)
-            items[query, : len(best)], scores[query, : len(best)] = best, final
-            candidates[query] = len(found.items)
+        def answer(queries: range) -> None:
+            for query in queries:
+                state = retriever.encoder.encode(histories[query])
+                best, final, candidates[query] = retriever.best_items(state, filters, query, n=n, **search)
+                items[query, : len(best)], scores[query, : len(best)] = best, final
 
-        self._in_threads(answer, len(histories))
-        return Ranking(items, scores, candidates)
+        self._in_threads(answer, count)
+        return Ranking(*answers)
 
     def candidate_items(
         self, histories: Ragged, filters: Filters = NO_FILTERS, *, n: int = 1, **options: Any
@@ -217,27 +225,24 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
             beam = self.config.beam_size if candidates is None else self.model_state.beam_for(candidates)
         return {"beam": beam, "candidates": candidates}
 
-    def _in_threads(self, answer: Callable[[int], None], count: int) -> None:
-        """Call `answer` for 0..count-1, on several threads for large batches: compiled code releases the GIL."""
+    def _in_threads(self, answer: Callable[[range], None], count: int) -> None:
+        """Call `answer` for 0..count-1 in parts, on several threads for large batches: compiled code releases the
+        GIL."""
         threads = min(self.options.threads or CORES, count // QUERIES_PER_THREAD)
         if threads < 2:
-            for query in range(count):
-                answer(query)
+            answer(range(count))
             return
-
-        def answer_share(first: int) -> None:
-            for query in range(first, count, threads):
-                answer(query)
-
+        cuts = [count * part // (PARTS_PER_THREAD * threads) for part in range(PARTS_PER_THREAD * threads + 1)]
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(answer_share, range(threads)))
+            list(pool.map(lambda first, end: answer(range(first, end)), cuts[:-1], cuts[1:]))
 
     def user_vectors(self, histories: Ragged) -> NDArray[np.float32]:
         """User vectors of histories: (query, dim)."""
         vectors = np.empty((len(histories), self.config.embedding_dim), np.float32)
 
-        def encode(query: int) -> None:
-            vectors[query] = self.retriever.encoder.encode(histories[query]).vector
+        def encode(queries: range) -> None:
+            for query in queries:
+                vectors[query] = self.retriever.encoder.encode(histories[query]).vector
 
         self._in_threads(encode, len(histories))
         return vectors
@@ -265,8 +270,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         check_n(n)
         query = Query((), exclude_seen, deny, allow, where)
         filters = self._filters([query], Ragged.from_rows([state.history]))
-        found = self.retriever.find_candidates(state, filters, 0, min_candidates=n, **self.search_options(n, options))
-        items, scores = self.retriever.rerank(state.vector, found, n)
+        search = self.search_options(n, options)
+        items, scores, _ = self.retriever.best_items(state, filters, 0, n=n, **search)
         return self._answer(items, scores)
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,14 +17,17 @@ from pathdex.index.paths import decode_paths
 from pathdex.index.postings import Postings
 from pathdex.kernels.beam import Trie, beam_search, layer_log_probabilities
 from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, find_candidates, most_probable, rerank
+from pathdex.kernels.compact import compact_items
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.neighbours import Neighbours, join_neighbours, similar_to, similarity_of
+from pathdex.kernels.query import Answers, Engine, Index, Search, answer_queries, answer_user, new_engine
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.retrieval.user_state import HistoryEncoder, UserState, weights_under
 
+NO_OFFSETS = as_readonly(np.empty(0), np.int64)
 LISTED_ITEMS = 512
 """Up to this many eligible items are scored one by one: a beam would have to widen to find them."""
 
@@ -93,6 +97,71 @@ class Retriever:
         self.neighbours = None if neighbours is None else Neighbours.pack(*neighbours)
         self._dim = config.embedding_dim
         self.weights = ScoreWeights.from_config(config)
+
+    @property
+    def _index(self) -> Index:
+        return Index(self.structure, self.trie, self.on_paths, self.table, self.compact, self.encoder.start)
+
+    @cached_property
+    def _engine(self) -> Engine:
+        assert self.encoder.compiled is not None
+        return new_engine(self.encoder.compiled, self._index)
+
+    def answers_at_once(self, filters: Filters) -> bool:
+        """Whether `answer` can be called: no masks, no neighbours, and a compiled encoder."""
+        one_call = self.neighbours is None and self.encoder.compiled is not None
+        return one_call and filters.allow is None and filters.where is None
+
+    def answer(
+        self,
+        histories: Ragged,
+        filters: Filters,
+        queries: range,
+        answers: Answers,
+        *,
+        n: int,
+        beam: int,
+        candidates: int | None = None,
+    ) -> None:
+        """Write the answers to some queries of a batch: the encoder and `best_items` in one call."""
+        items, offsets = _flat(histories)
+        excluded, excluded_offsets = (NO_ITEMS, NO_OFFSETS) if filters.exclude is None else _flat(filters.exclude)
+        search = self._search(n, beam, candidates)
+        answer_queries(
+            self._engine,
+            search,
+            items,
+            offsets,
+            excluded,
+            excluded_offsets,
+            queries.start,
+            queries.stop,
+            answers,
+        )
+
+    def best_items(
+        self, state: UserState, filters: Filters, query: int, *, n: int, beam: int, candidates: int | None = None
+    ) -> tuple[Ints, Floats, int]:
+        """The best `min(n, eligible)` items, best first, their scores, and the number of candidates.
+
+        The result is that of `find_candidates` and `rerank`.
+        """
+        if self.answers_at_once(filters):
+            exclude = NO_ITEMS if filters.exclude is None else as_readonly(filters.exclude[query], np.int32)
+            answer: tuple[Ints, Floats, int] = answer_user(
+                self._engine, self._search(n, beam, candidates), state.vector, exclude
+            )
+            return answer
+        found = self.find_candidates(state, filters, query, beam=beam, candidates=candidates, min_candidates=n)
+        return *self.rerank(state.vector, found, n), len(found.items)
+
+    def _search(self, n: int, beam: int, candidates: int | None) -> Search:
+        return Search(n, beam, candidates or 0, self.encoder.history_length, float(self.weights.path))
+
+    @cached_property
+    def compact(self) -> Floats:
+        """The item vectors in 8 bits, made by the first query that reranks: a pass over the item table."""
+        return compact_items(self.table, self._dim)
 
     @property
     def item_vectors(self) -> Floats:
@@ -195,7 +264,16 @@ class Retriever:
             if beam > max_beam:
                 return None
         enough, items, log_probability = find_candidates(
-            self.structure, self.trie, self.on_paths, user, exclude, eligible.mask, beam, min_candidates, max_beam
+            self.structure,
+            self.trie,
+            self.on_paths,
+            user,
+            exclude,
+            eligible.mask,
+            beam,
+            min_candidates,
+            max_beam,
+            self.compact,
         )
         return (items, log_probability) if enough else None
 
@@ -227,8 +305,12 @@ class Retriever:
         if found.similarity is not None:
             similarity = np.log(found.similarity + np.float32(weights.smoothing))
             prior = prior + np.float32(weights.neighbour) * similarity
-        best: tuple[Ints, Floats] = rerank(self.table, user, found.items, prior, n)
+        best: tuple[Ints, Floats] = rerank(self.table, self.compact, user, found.items, prior, n)
         return best
+
+
+def _flat(rows: Ragged) -> tuple[Int32s, Ints]:
+    return as_readonly(rows.values, np.int32), as_readonly(rows.offsets, np.int64)
 
 
 def _most_probable(items: Ints, log_probability: Floats, candidates: int | None) -> tuple[Ints, Floats]:

@@ -11,12 +11,9 @@ from numpy.typing import NDArray
 
 from pathdex.config import Config
 from pathdex.data.ragged import Ragged
-from pathdex.kernels.encoders import ENCODERS, Encoder, input_vectors
+from pathdex.kernels.encoders import ENCODERS, Encoder, advance_state, encode_history
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.types import Floats, Ints
-
-START = -1
-"""The code that an encoder reads before the first item of a history."""
 
 
 @dataclass(frozen=True)
@@ -44,23 +41,20 @@ class HistoryEncoder:
     ) -> None:
         """`weights` are the network's by name; `table` is its item table."""
         self.history_length = config.history_length
-        self._table, self._start = table, as_readonly(weights["start"])
+        self._table, self.start = table, as_readonly(weights["start"])
         compiled = ENCODERS.get(config.encoder)
-        self._encoder: Encoder | None = None if compiled is None else compiled.pack(weights_under("encoder.", weights))
+        self.compiled: Encoder | None = None if compiled is None else compiled.pack(weights_under("encoder.", weights))
         self._encode_with_torch = encode_with_torch
 
     def encode(self, history: NDArray[np.integer]) -> UserState:
         """The state after a history; the encoder reads its latest `history_length` items."""
         whole: Ints = np.ascontiguousarray(history, np.int64)
-        latest = whole[-self.history_length :]
-        if self._encoder is None:
+        if self.compiled is None:
+            latest = whole[-self.history_length :]
             vector = self._encode_with_torch(Ragged(latest.astype(np.int32), np.array([0, len(latest)])))[0]
             return UserState(whole, vector, np.empty((0, len(vector)), np.float32), len(latest))
-        if len(latest) < self.history_length:
-            latest = np.concatenate([[START], latest])
-        state = np.zeros((self._encoder.state_rows(self.history_length), len(self._start)), np.float32)
-        self._encoder.advance(state, 0, input_vectors(self._table, self._start, latest))
-        return UserState(whole, self._encoder.read(state, len(latest)), state, len(latest))
+        state, vector, count = encode_history(self.compiled, self._table, self.start, whole, self.history_length)
+        return UserState(whole, vector, state, count)
 
     def advance(self, state: UserState, item: int) -> UserState:
         """The state after one more item, equal to `encode` of the longer history.
@@ -69,11 +63,10 @@ class HistoryEncoder:
         drops the oldest one, and the latest items are read again.
         """
         history = np.append(state.history, item)
-        if self._encoder is None or len(history) >= self.history_length:
+        if self.compiled is None or len(history) >= self.history_length:
             return self.encode(history)
-        encoder_state, count = state.encoder_state.copy(), state.inputs_read + 1
-        self._encoder.advance(encoder_state, state.inputs_read, input_vectors(self._table, self._start, history[-1:]))
-        return UserState(history, self._encoder.read(encoder_state, count), encoder_state, count)
+        after, vector = advance_state(self.compiled, self._table, state.encoder_state, state.inputs_read, item)
+        return UserState(history, vector, after, state.inputs_read + 1)
 
 
 def weights_under(prefix: str, weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pathdex.kernels.exp import fast_exp
-from pathdex.kernels.prefetch import prefetch_row
+from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
 from pathdex.kernels.types import Floats
 from pathdex.recommenders.tree.node_model import NodeModel, User
 
@@ -168,7 +168,7 @@ def _loss_gradient(
             if place + 1 < codes.shape[1]:
                 ahead = codes[user, place + 1]
                 for rows in (table, nodes, to_table, to_nodes):
-                    prefetch_row(rows, ahead)
+                    prefetch_lines(rows, ahead, ROW_LINES)
             if weight == NOTHING:
                 continue
             top = np.float32(-np.inf)

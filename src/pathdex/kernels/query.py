@@ -1,0 +1,141 @@
+"""Whole queries in one compiled call: encode, follow paths, gather, rerank.
+
+Calls from Python cost microseconds each, most of them for handing over arrays. So a batch of queries, or a single one,
+is one call, and the arrays of a model are handed over once, when its `Engine` is made. Queries with masks or neighbours
+take the same steps one by one in `pathdex.retrieval.retriever`.
+"""
+
+# mypy: disallow-untyped-decorators=False, disallow-untyped-calls=False
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numba.experimental import structref
+
+from pathdex.kernels.beam import Trie
+from pathdex.kernels.candidates import ALL_ITEMS, PathItems, find_candidates, most_probable, rerank
+from pathdex.kernels.encoders import Encoder, encode_history
+from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
+from pathdex.kernels.structure import StructureWeights
+from pathdex.kernels.types import Floats, Int32s, Ints
+
+NO_ITEM = -1
+"""Fills the rest of an answer with fewer items."""
+
+
+class Index(NamedTuple):
+    """The arrays that queries read, besides the encoder."""
+
+    structure: StructureWeights
+    trie: Trie
+    on_paths: PathItems
+    table: Floats
+    """The item table (item, [input | output | bias])."""
+    compact: Floats
+    """The `compact_items` of the table."""
+    start: Floats
+    """The input vector before a history."""
+
+
+@structref.register
+class _EngineType(types.StructRef):
+    """The type of `Engine` in compiled code."""
+
+
+class Engine(structref.StructRefProxy):
+    """An encoder and an `Index` in the memory of compiled code, which keeps their arrays alive."""
+
+    encoder: Encoder
+    index: Index
+
+
+structref.define_boxing(_EngineType, Engine)
+structref.define_constructor(Engine, _EngineType, ["encoder", "index"])
+structref.define_attributes(_EngineType)
+
+
+@njit(cache=True)
+def new_engine(encoder: Encoder, index: Index) -> Engine:
+    """Hand the arrays of a model over to compiled code."""
+    return Engine(encoder, index)
+
+
+class Search(NamedTuple):
+    """What a query asks for."""
+
+    n: int
+    beam: int
+    candidates: int
+    """The maximum number of candidates; 0 for no limit."""
+    history_length: int
+    path_weight: float
+
+
+class Answers(NamedTuple):
+    """Written by `answer_queries`: one row per query."""
+
+    items: Ints
+    """(query, n) best first, then `NO_ITEM`."""
+    scores: Floats
+    candidates: Ints
+
+
+@njit(cache=True, nogil=True)
+def answer_queries(
+    engine: Engine,
+    search: Search,
+    histories: Int32s,
+    history_offsets: Ints,
+    exclude: Int32s,
+    exclude_offsets: Ints,
+    first: int,
+    end: int,
+    answers: Answers,
+) -> None:
+    """Answer the queries `first` .. `end` - 1 of a batch. Without offsets, `exclude` is empty for all."""
+    encoder, index = engine.encoder, engine.index
+    for query in range(first, end):
+        if query + 1 < end:
+            # The next history's rows arrive while this query is answered.
+            for item in histories[history_offsets[query + 1] : history_offsets[query + 2]]:
+                prefetch_lines(index.table, item, ROW_LINES)
+        history = histories[history_offsets[query] : history_offsets[query + 1]]
+        out = exclude
+        if len(exclude_offsets):
+            out = exclude[exclude_offsets[query] : exclude_offsets[query + 1]]
+        _, user, _ = encode_history(encoder, index.table, index.start, history, search.history_length)
+        items, scores, count = _answer(index, search, user, out)
+        answers.items[query, : len(items)], answers.items[query, len(items) :] = items, NO_ITEM
+        answers.scores[query, : len(items)], answers.scores[query, len(items) :] = scores, -np.inf
+        answers.candidates[query] = count
+
+
+@njit(cache=True, nogil=True)
+def answer_user(engine: Engine, search: Search, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
+    """The best n items for a user vector, best first, their scores, and the number of candidates."""
+    return _answer(engine.index, search, user, exclude)
+
+
+@njit(cache=True, nogil=True)
+def _answer(index: Index, search: Search, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
+    paths = len(index.on_paths.offsets) - 1
+    _, items, log_probability = find_candidates(
+        index.structure,
+        index.trie,
+        index.on_paths,
+        user,
+        exclude,
+        ALL_ITEMS,
+        search.beam,
+        search.n,
+        2 * paths,
+        index.compact,
+    )
+    if search.candidates:
+        items, log_probability = most_probable(items, log_probability, search.candidates)
+    prior = np.float32(search.path_weight) * log_probability
+    best, scores = rerank(index.table, index.compact, user, items, prior, search.n)
+    return best, scores, len(items)
