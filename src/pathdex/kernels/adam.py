@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from pathdex.kernels.prefetch import prefetch_row
+from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
 from pathdex.kernels.types import Floats, Ints
 
 AHEAD = 6
@@ -23,9 +23,9 @@ def update_rows(
     for number in range(len(rows)):
         row = rows[number]
         if number + AHEAD < len(rows):
-            prefetch_row(table, rows[number + AHEAD])
-            prefetch_row(first, rows[number + AHEAD])
-            prefetch_row(second, rows[number + AHEAD])
+            prefetch_lines(table, rows[number + AHEAD], ROW_LINES)
+            prefetch_lines(first, rows[number + AHEAD], ROW_LINES)
+            prefetch_lines(second, rows[number + AHEAD], ROW_LINES)
         for k in range(table.shape[1]):
             first[row, k] = keep_first * first[row, k] + take_first * gradient[number, k]
         for k in range(table.shape[1]):

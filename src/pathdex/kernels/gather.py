@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from pathdex.kernels.prefetch import prefetch_row
+from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
 from pathdex.kernels.types import Floats, Int32s, Ints
 
 AHEAD = 16
@@ -61,7 +61,7 @@ def take_rows(table: Floats, rows: Ints, result: Floats) -> None:
     """result[i] = table[rows[i]]."""
     for i in range(len(rows)):
         if i + AHEAD < len(rows):
-            prefetch_row(table, rows[i + AHEAD])
+            prefetch_lines(table, rows[i + AHEAD], ROW_LINES)
         source = table[rows[i]]
         for k in range(len(source)):
             result[i, k] = source[k]

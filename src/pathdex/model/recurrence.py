@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from pathdex.kernels import gru
+from pathdex.kernels import gru_training as gru
 from pathdex.kernels.gather import add_rows, gather_vectors, scatter_vectors
 from pathdex.model.dropout import dropout_mask
 from pathdex.model.parallel import ROWS, blocks, run_blocks, sum_in_order
