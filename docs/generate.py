@@ -36,7 +36,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "structure": ("num_nodes", "depth", "paths_per_item", "structure", "structure_hidden", "node_dim"),
     "encoder": (
         "encoder", "embedding_dim", "history_length", "shared_items", "dropout", "reranker", "softmax", "negatives",
-        "num_negatives",
+        "num_negatives", "bias_start",
     ),
     "e-step": (
         "schedule", "next_items", "epochs", "rounds", "structure_epochs", "final_epochs", "batch_size",
@@ -46,7 +46,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "start", "candidate_paths", "scoring", "score_beam", "score_samples", "decay", "descent_iterations",
         "path_size", "candidates_per_query", "penalty", "penalty_degree",
     ),
-    "retrieval": ("beam_size", "path_weight", "neighbours", "neighbour_weight"),
+    "retrieval": (
+        "beam_size", "path_weight", "neighbours", "neighbour_weight", "neighbour_smoothing", "neighbour_share",
+    ),
 }  # fmt: skip
 """Hyper-parameters by section of `parameters.md`."""
 

@@ -31,6 +31,17 @@ def test_take_keeps_the_catalogue_and_takes_the_times():
     assert data.notes == {"rows": 6}
 
 
+def test_only_sequences_without_an_order_are_shuffled():
+    data = interactions()
+    assert data.shuffled_if_unordered(0) is data
+    rows = Ragged.from_rows([range(30), [40], range(10)])
+    unordered = Interactions(rows, Vocabulary([1, 2, 3]), Vocabulary(np.arange(50)), None, False)
+    shuffled, same = unordered.shuffled_if_unordered(1), unordered.shuffled_if_unordered(1)
+    assert [sorted(row) for row in shuffled.sequences] == [sorted(row) for row in rows]
+    assert shuffled.sequences[0].tolist() != list(range(30))
+    assert shuffled.sequences.values.tolist() == same.sequences.values.tolist()
+
+
 def test_repr_mentions_a_missing_order():
     assert repr(interactions()) == "Interactions(3 users, 4 items, 6 interactions)"
     assert repr(interactions(ordered=False)) == "Interactions(3 users, 4 items, 6 interactions, no order)"

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathdex.data import Interactions, Ragged, Vocabulary, make_split, split_leave_last, split_temporal, split_users
+from pathdex.data.splits import hold_out_tails
 from pathdex.errors import DataError
 
 
@@ -43,6 +44,18 @@ def test_held_out_users_are_disjoint_and_their_halves_join_to_the_sequence(rows,
             assert len(history[user]) == len(rebuilt[user]) // 2
     assert rebuilt == by_user(data.users, data.sequences)
     assert split.train.items is data.items
+
+
+def test_tails_are_cut_off_the_sequences_of_some_users():
+    data = interactions([[1, 2, 3, 4, 5], [6, 7], [8], [9, 10, 11, 12]])
+    train, queries = hold_out_tails(data, 2, seed=3)
+    assert len(queries) == 2
+    rebuilt = by_user(train.users, train.sequences)
+    for user, truth in by_user(queries.users, queries.truth).items():
+        assert by_user(queries.users, queries.history)[user] == rebuilt[user]
+        rebuilt[user] += truth
+    assert rebuilt == by_user(data.users, data.sequences)
+    assert len(hold_out_tails(data, 10)[1]) == 3, "a sequence of one item has no second half"
 
 
 def test_the_seed_determines_the_held_out_users():

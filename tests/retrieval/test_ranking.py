@@ -83,7 +83,7 @@ def test_dense_blocks_of_any_size_equal_sorting(
     orders=st.lists(st.permutations(range(ITEMS)), min_size=QUERIES, max_size=QUERIES),
     sizes=st.lists(st.integers(0, ITEMS), min_size=QUERIES, max_size=QUERIES),
 )
-def test_candidates_in_any_order_equal_sorting(
+def test_candidates_shuffled_if_unordered_equal_sorting(
     scores: NDArray[np.float32], n: int, filters: Filters, orders: list[list[int]], sizes: list[int]
 ) -> None:
     candidates = Ragged.from_rows(order[:size] for order, size in zip(orders, sizes, strict=True))

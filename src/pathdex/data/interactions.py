@@ -50,6 +50,19 @@ class Interactions:
         """N_v: how often each item of the catalogue occurs."""
         return np.bincount(self.sequences.values, minlength=self.num_items)
 
+    def shuffled_if_unordered(self, seed: int) -> Interactions:
+        """The same data if it has an order; otherwise every sequence in random order.
+
+        A matrix lists items by column, which would look like an order to a model of sequences.
+        """
+        if self.ordered:
+            return self
+        owner = np.repeat(np.arange(self.num_users), self.sequences.lengths)
+        # Sorting random numbers within each row shuffles the row.
+        order = np.lexsort((np.random.default_rng(seed).random(len(owner)), owner))
+        times = None if self.times is None else self.times[order]
+        return replace(self, sequences=Ragged(self.sequences.values[order], self.sequences.offsets), times=times)
+
     def take(self, rows: NDArray[np.integer], lengths: NDArray[np.int64] | None = None) -> Interactions:
         """The given users, over the same catalogue; with `lengths`, the first `lengths[i]` items of `rows[i]`."""
         starts, lengths = (

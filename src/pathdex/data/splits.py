@@ -174,12 +174,7 @@ def _check_count(name: str, value: object, low: int = 0) -> None:
 
 
 def _halves(data: Interactions, rows: NDArray[np.intp], generator: np.random.Generator) -> Queries:
-    sequences = data.sequences.take(rows)
-    if not data.ordered:
-        # Sorting random numbers within each row shuffles the row.
-        owner = np.repeat(np.arange(len(rows)), sequences.lengths)
-        order = np.lexsort((generator.random(len(owner)), owner))
-        sequences = Ragged(sequences.values[order], sequences.offsets)
+    sequences = data.take(rows).shuffled_if_unordered(int(generator.integers(2**31))).sequences
     history, truth = sequences.split_at(sequences.lengths // 2)
     return Queries(data.users.take(rows), history, truth)
 

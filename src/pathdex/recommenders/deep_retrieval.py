@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from pathdex.config import Config, RunOptions
-from pathdex.data.interactions import Interactions
+from pathdex.data.interactions import Interactions, check_interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.data.vocabulary import UNKNOWN, Id
@@ -98,6 +98,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         from pathdex.training.held_out import hold_out
         from pathdex.training.trainer import Trainer
 
+        check_interactions(data)
+        data = data.shuffled_if_unordered(self.options.seed)
         train, held_out = hold_out(data, validation, self.options.seed, choosing=is_open(self.config))
         trainer = Trainer(
             self.config,

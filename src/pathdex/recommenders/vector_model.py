@@ -54,6 +54,7 @@ class VectorRecommender(HasVectors):
         uninterrupted training.
         """
         prepare(data, self.options)
+        data = data.shuffled_if_unordered(self.options.seed)
         network = Network(self.config, data.num_items, encoder=self._encoder()).place(self.options.device)
         self._records = train_encoder(
             self.config,
