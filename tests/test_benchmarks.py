@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from benchmarks.__main__ import NAMES
-from benchmarks.peers import table, verdict
+from benchmarks.peers import table, verdict, windows
 from benchmarks.robustness import BASELINES, CEILING, OWN, flags, ratios
 from benchmarks.training_runs import parsed_parameters, run_options, spread
+
+from pathdex.data.ragged import Ragged
 
 TRAINING_ONLY = ("accuracy", "robustness", "e-step", "m-step", "scale")
 
@@ -81,3 +83,8 @@ def test_a_peer_that_never_gets_there() -> None:
 
 def test_the_table_has_a_row_per_epoch_and_one_of_our_own() -> None:
     assert table("x", {"n": 10, "users": 5, "rows": peer_rows(0.05, 0.1)}, 1).row_count == 3
+
+
+def test_windows_share_one_item_so_that_every_other_item_is_a_target_once() -> None:
+    found = windows(Ragged.from_rows([[1, 2, 3, 4, 5, 6], [7, 8, 9], [1, 2, 3, 4, 5], [4]]), 2)
+    assert [row.tolist() for row in found] == [[1, 2, 3], [3, 4, 5], [5, 6], [7, 8, 9], [1, 2, 3], [3, 4, 5], [4]]
