@@ -5,8 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # `make test-wheel` installs the wheel here, and removes it afterwards.
 WHEEL_VENV := build/wheel-venv
+# `make bench-peers` installs the libraries for comparison here, since they need other versions of the packages.
+PEERS_VENV := build/peers-venv
 
-.PHONY: install demo test test-all test-wheel check format docs docs-serve wheel bench bench-serving clean
+.PHONY: install demo test test-all test-wheel check format docs docs-serve wheel bench bench-serving bench-peers clean
 
 install: $(STAMP)
 
@@ -65,6 +67,13 @@ bench-serving: install
 	@# hnswlib is compiled here; where that fails, the benchmark says so and goes on without it.
 	-$(BIN)/pip install --quiet --constraint constraints.txt hnswlib
 	$(BIN)/python -m benchmarks serving
+
+# torch comes first, so that pip takes the pinned build; the second command keeps it.
+bench-peers: install
+	@test -x $(PEERS_VENV)/bin/python || $(PYTHON) -m venv $(PEERS_VENV)
+	$(PEERS_VENV)/bin/pip install --quiet --constraint constraints.txt torch
+	$(PEERS_VENV)/bin/pip install --quiet $(shell grep '^torch==' constraints.txt) 'rectools[torch]==0.19.0'
+	$(BIN)/python -m benchmarks peers
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache

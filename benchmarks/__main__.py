@@ -17,7 +17,7 @@ TRAINING = {
     "scale": "benchmarks.scale",
 }
 SERVING = {"query": "benchmarks.query", "ann": "benchmarks.ann", "http": "benchmarks.http"}
-NAMES = {**TRAINING, **SERVING, "versions": "benchmarks.versions"}
+NAMES = {**TRAINING, **SERVING, "versions": "benchmarks.versions", "peers": "benchmarks.peers"}
 GROUPS = {"serving": SERVING}
 
 
