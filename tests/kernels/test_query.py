@@ -1,6 +1,7 @@
 """Whole queries in one call against the same steps one by one."""
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -87,3 +88,13 @@ def test_an_engine_keeps_its_arrays_alive() -> None:
     again = at_once(model, histories, NO_FILTERS, [range(QUERIES)], n=5, beam=9)
     assert again.items.tolist() == expected.items.tolist()
     assert again.scores.tolist() == expected.scores.tolist()
+
+
+def test_a_model_that_is_no_longer_used_is_freed_at_once() -> None:
+    model = random_model(ITEMS)
+    at_once(model, Ragged.from_rows([[1], [2], [3], [4]]), NO_FILTERS, [range(QUERIES)], n=5, beam=9)
+    retriever = model.retriever
+    arrays = [weakref.ref(one) for one in (retriever.table, retriever.compact, retriever.structure.outputs)]
+    model.__dict__.pop("retriever")
+    del retriever
+    assert [one() for one in arrays] == [None] * 3

@@ -22,6 +22,8 @@ class Ragged:
     @classmethod
     def from_rows(cls, rows: Iterable[Iterable[int]]) -> Ragged:
         arrays = [np.asarray(row if isinstance(row, np.ndarray) else list(row), np.int32) for row in rows]
+        if len(arrays) == 1:  # A single query, which must be fast.
+            return cls(arrays[0].copy(), np.array([0, len(arrays[0])]))
         return cls(
             np.concatenate(arrays) if arrays else np.empty(0, np.int32),
             np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64),

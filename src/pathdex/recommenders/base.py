@@ -206,8 +206,8 @@ class Recommender(ABC):
 
     def _answer(self, items: Ints, scores: NDArray[np.float32]) -> list[ScoredItem]:
         """The ranking of one query, in ids."""
-        found = items != UNKNOWN
-        return list(map(ScoredItem, self.items.ids(items[found]), scores[found].tolist()))
+        count = int(np.count_nonzero(items != UNKNOWN))  # Unknown items come last.
+        return list(map(ScoredItem._make, zip(self.items.ids(items[:count]), scores[:count].tolist(), strict=True)))
 
     def attach(self, attributes: Attributes | None) -> Self:
         """Use a catalogue table for `where`; None removes it. The table is not saved in bundles."""
@@ -249,14 +249,18 @@ class Recommender(ABC):
                 codes[id(ids)] = np.unique(found[found != UNKNOWN])
             return codes[id(ids)]
 
-        exclude = [
-            np.concatenate([history, known(query.deny)]) if query.exclude_seen else known(query.deny)
-            for query, history in zip(queries, histories, strict=True)
-        ]
+        deny = [known(query.deny) for query in queries]
+        if all(query.exclude_seen for query in queries) and not any(map(len, deny)):
+            excluded = histories
+        else:
+            excluded = Ragged.from_rows(
+                np.concatenate([history, denied]) if query.exclude_seen else denied
+                for query, history, denied in zip(queries, histories, deny, strict=True)
+            )
         allow = [None if query.allow is None else known(query.allow) for query in queries]
         where = [self._where(query.where) for query in queries]
         return Filters(
-            Ragged.from_rows(exclude) if any(map(len, exclude)) else None,
+            excluded if len(excluded.values) else None,
             allow if any(one is not None for one in allow) else None,
             where if any(one is not None for one in where) else None,
         )
