@@ -51,7 +51,10 @@ def compile_kernels() -> None:
 
 
 def fit_model(split: Split, seed: int, parameters: dict[str, Any]) -> tuple[DeepRetrieval, dict[str, float]]:
-    """Train Deep Retrieval, which chooses on the validation users; also its seconds, by the clock and on the processor."""
+    """Train Deep Retrieval, which chooses on the validation users.
+
+    Also the seconds it took, by the clock and on the processor.
+    """
     started, busy = time.monotonic(), time.process_time()
     model = pathdex.DeepRetrieval(seed=seed, **parameters).fit(split.train, validation=split.valid)
     times = {"train_seconds": time.monotonic() - started, "train_cpu_seconds": time.process_time() - busy}

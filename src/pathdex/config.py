@@ -26,6 +26,7 @@ else:
 
 _BEFORE = {
     "bias_start": "zero",
+    "popularity_weight": 0.0,
     "neighbour_smoothing": 0.02,
     "neighbour_share": 0.2,
 }
@@ -153,6 +154,9 @@ class Config(EncoderConfig):
     path_weight: float | None = parameter(
         None, "weight of the log path probability in the final score; default: fitted on held-out data", low=0.0
     )
+    popularity_weight: float | None = parameter(
+        None, "weight of the log item count, added to the item bias after training; default: fitted on held-out data"
+    )
     neighbours: int | None = parameter(
         None, "co-occurrence neighbours per item; 0: off; default: 50 if they help on held-out data, else 0", low=0
     )
@@ -253,6 +257,7 @@ _PAPER = {
     "next_items": 1,
     "bias_start": "zero",
     "path_weight": 0.0,
+    "popularity_weight": 0.0,
     "neighbours": 0,
 }
 

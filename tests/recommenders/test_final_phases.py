@@ -33,6 +33,7 @@ def test_everything_left_open_is_chosen_stored_and_explained(model: pathdex.Deep
     assert set(chosen) == {
         "next_items",
         "path_weight",
+        "popularity_weight",
         "neighbours",
         "neighbour_weight",
         "neighbour_smoothing",
@@ -54,11 +55,20 @@ def test_the_result_is_compared_with_simple_baselines(model: pathdex.DeepRetriev
 
 
 def test_set_values_are_not_chosen(data: Interactions) -> None:
-    given = {"next_items": 3, "path_weight": 0.4, "neighbours": 0}
+    given = {"next_items": 3, "path_weight": 0.4, "neighbours": 0, "popularity_weight": 0.1}
     model = pathdex.DeepRetrieval(**TINY, **given, threads=1).fit(data, callbacks=())
     assert {name: model.get_params()[name] for name in given} == given
     assert not any("choices" in record for record in model.records)
     assert not records(model, "comparison"), "nothing was held out"
+
+
+def test_a_popularity_weight_becomes_part_of_the_bias(data: Interactions) -> None:
+    given = {**TINY, "next_items": 1, "path_weight": 0.0, "neighbours": 0, "threads": 1}
+    plain, popular = (
+        pathdex.DeepRetrieval(**given, popularity_weight=weight).fit(data, callbacks=()) for weight in (0.0, 2.0)
+    )
+    logs = np.log(data.item_counts() + 1.0)
+    np.testing.assert_allclose(popular.item_bias - plain.item_bias, 2 * (logs - logs.mean()), rtol=1e-4, atol=1e-5)
 
 
 def test_a_resumed_training_makes_the_same_choices(data: Interactions, tmp_path: Any) -> None:
@@ -94,7 +104,7 @@ def test_a_difference_within_its_standard_error_is_no_warning() -> None:
 
 def test_a_model_below_a_baseline_warns(data: Interactions) -> None:
     # Without epochs the vectors are random.
-    given = {**TINY, "epochs": 0, "path_weight": 0.0, "neighbours": 0, "bias_start": "zero"}
+    given = {**TINY, "epochs": 0, "path_weight": 0.0, "popularity_weight": 0.0, "neighbours": 0, "bias_start": "zero"}
     with pytest.warns(AccuracyWarning, match=r"W202: deep-retrieval is .* below item-cf"):
         pathdex.DeepRetrieval(**given, threads=1).fit(data, callbacks=())
 
@@ -102,6 +112,6 @@ def test_a_model_below_a_baseline_warns(data: Interactions) -> None:
 def test_what_is_open() -> None:
     assert is_open(Config())
     assert is_open(Config(neighbours=0, path_weight=0.0))
-    assert not is_open(Config(neighbours=0, path_weight=0.0, next_items=1))
+    assert not is_open(Config(neighbours=0, path_weight=0.0, popularity_weight=0.0, next_items=1))
     assert not is_open(Config.preset("paper-amazon-books"))
     assert has_open_score(Config(neighbours=5))

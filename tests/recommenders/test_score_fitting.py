@@ -12,7 +12,7 @@ from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.training.held_out import SIZES, f_measures
 from tests.random_model import random_model
 
-ALL = {"path", "neighbour", "smoothing", "share"}
+ALL = {"path", "neighbour", "smoothing", "share", "popularity"}
 
 
 def queries(num_items: int, count: int = 40) -> Queries:
@@ -28,7 +28,7 @@ def test_a_pool_gives_the_same_figures_as_the_model(share: float, neighbours: in
     weights = ScoreWeights(path=0.3, neighbour=2.0, smoothing=0.01, share=share)
     model = random_model(800, num_nodes=12, history_length=8, neighbours=neighbours, **weights.to_config())
     asked, beam = queries(800), len(model.postings)
-    pools = collect_pools(model.retriever, asked, beam=beam)
+    pools = collect_pools(model.retriever, asked, np.zeros(800, np.float32), beam=beam)
     filters = Filters(exclude=asked.history)
     for column, size in enumerate(SIZES):
         ranked = model.rank(asked.history, size, filters, beam=beam, candidates=BUDGET * size).items
@@ -45,13 +45,14 @@ def pools(features: np.ndarray, hits: np.ndarray, **others: np.ndarray) -> Pools
         "scores": np.zeros(shape, np.float32),
         "log_probability": np.zeros(shape, np.float32),
         "similarity": np.zeros(shape, np.float32),
+        "log_counts": np.zeros(shape, np.float32),
         **others,
     }
     rank = np.tile(np.arange(shape[1]), (shape[0], 1))
     return Pools(**arrays, path_rank=rank, hits=hits, truth=hits.sum(axis=1))
 
 
-@pytest.mark.parametrize("part", ["log_probability", "similarity"])
+@pytest.mark.parametrize("part", ["log_probability", "similarity", "log_counts"])
 def test_the_part_that_finds_the_truth_gets_weight(part: str) -> None:
     random = np.random.default_rng(0)
     hits = random.random((80, 60)) < 0.1
@@ -61,7 +62,7 @@ def test_the_part_that_finds_the_truth_gets_weight(part: str) -> None:
     pool = pools(feature, hits, scores=noise, **{part: feature})
     start = ScoreWeights(path=0.0, neighbour=0.0)
     fitted = fit_weights(pool, start, ALL, neighbours_fixed=False)
-    weight = {"log_probability": "path", "similarity": "neighbour"}[part]
+    weight = {"log_probability": "path", "similarity": "neighbour", "log_counts": "popularity"}[part]
     assert getattr(fitted.weights, weight) > 0
     assert np.mean(fitted.figures["fitted"]) > 1.2 * np.mean(fitted.figures["encoder alone"])
     assert fitted.neighbours == (part == "similarity")
@@ -84,7 +85,7 @@ def test_fixed_weights_stay() -> None:
     hits = random.random((50, 40)) < 0.2
     hits[:, 0] = True
     pool = pools(hits, hits, scores=random.random(hits.shape).astype(np.float32), similarity=hits.astype(np.float32))
-    start = ScoreWeights(path=0.7, neighbour=0.4, share=0.1, smoothing=0.2)
+    start = ScoreWeights(path=0.7, neighbour=0.4, share=0.1, smoothing=0.2, popularity=0.1)
     assert fit_weights(pool, start, set(), neighbours_fixed=True).weights == start
     only = fit_weights(pool, start, {"neighbour"}, neighbours_fixed=True).weights
     assert only == replace(start, neighbour=only.neighbour)
@@ -92,7 +93,7 @@ def test_fixed_weights_stay() -> None:
 
 def test_neighbours_that_are_off_leave_their_weights_alone() -> None:
     assert free_weights(Config()) == ALL
-    assert free_weights(Config(neighbours=0)) == {"path"}
+    assert free_weights(Config(neighbours=0)) == {"path", "popularity"}
     assert free_weights(Config(neighbours=5, path_weight=0.1)) == ALL - {"path"}
 
 

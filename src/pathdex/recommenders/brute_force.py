@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathdex.training.callbacks import Callback
 
 
-NO_INDEX = {"path_weight": 0.0, "neighbours": 0}
+NO_INDEX = {"path_weight": 0.0, "neighbours": 0, "popularity_weight": 0.0}
 """Parts of Deep Retrieval's final score that exhaustive search does not have."""
 
 

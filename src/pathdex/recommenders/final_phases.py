@@ -19,6 +19,7 @@ from pathdex.recommenders.popularity import Popularity
 from pathdex.recommenders.score_fitting import BUDGET, collect_pools, fit_weights, free_weights
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import ScoreWeights
+from pathdex.training.encoder_phase import centred_log_counts
 from pathdex.training.held_out import SIZES, describe_sizes, f_measures, percent
 from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.trainer import Trainer
@@ -58,7 +59,7 @@ class ScorePhase(_FinalPhase):
         state = ModelState.from_trainer(self.trainer)
         retriever = state.retriever()
         beam = state.beam_for(BUDGET * max(SIZES))
-        pools = collect_pools(retriever, self.held_out, beam=beam)
+        pools = collect_pools(retriever, self.held_out, centred_log_counts(state.counts), beam=beam)
         fitted = fit_weights(
             pools,
             ScoreWeights.from_config(config),

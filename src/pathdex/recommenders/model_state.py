@@ -52,12 +52,16 @@ class ModelState:
     def from_trainer(cls, trainer: Trainer, data: Interactions | None = None) -> Self:
         """The state of a trainer. Neighbours are those in `data`; default: the training data."""
         from pathdex.model.network import ITEM_ROWS
+        from pathdex.training.encoder_phase import centred_log_counts
 
         config, weights = with_defaults(trainer.chosen_config), dict(trainer.network.export())
         assert config.num_nodes is not None
         postings = Postings.from_paths(trainer.paths, config.num_nodes, config.depth)
         counts = trainer.assigner.counts
         rows, shares = weights.pop(ITEM_ROWS), postings.log_shares(counts)
+        if config.popularity_weight:
+            rows = rows.copy()
+            rows[:, -1] += np.float32(config.popularity_weight) * centred_log_counts(counts)
         near = learn_neighbours(data or trainer.data, config.neighbours, trainer.options.threads)
         return cls(config, weights, rows, trainer.paths, counts, postings, shares, trainer.records, near)
 

@@ -23,6 +23,7 @@ GRID: dict[str, tuple[float, ...]] = {
     "share": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
     "smoothing": (0.1, 0.02, 0.005, 0.001, 0.0002),
     "path": (0.0, 0.15, 0.3, 0.6, 1.0, 1.5),
+    "popularity": (0.0, 0.25, 0.5, 1.0, 2.0),
 }
 """Values to try, in the order in which they are tried."""
 NEIGHBOURS_ONLY = ("neighbour", "share", "smoothing")
@@ -44,6 +45,8 @@ class Pools:
     """s(x, v)"""
     log_probability: NDArray[np.float32]
     similarity: NDArray[np.float32]
+    log_counts: NDArray[np.float32]
+    """log(N_v + 1), centred."""
     path_rank: NDArray[np.int64]
     """The place among the items from paths, by log probability; large for other items."""
     hits: NDArray[np.bool_]
@@ -53,7 +56,7 @@ class Pools:
 
     def f_measures(self, weights: ScoreWeights) -> NDArray[np.float64]:
         """F of each query for each of `SIZES`, (query, size), with `BUDGET` times as many candidates."""
-        final = self.scores
+        final = self.scores + np.float32(weights.popularity) * self.log_counts
         if weights.path:
             final = final + np.float32(weights.path) * self.log_probability
         if weights.neighbour:
@@ -78,11 +81,11 @@ class Pools:
         return admitted
 
 
-def collect_pools(retriever: Retriever, queries: Queries, *, beam: int) -> Pools:
+def collect_pools(retriever: Retriever, queries: Queries, log_counts: NDArray[np.float32], *, beam: int) -> Pools:
     """The candidates of each query and their features."""
     limit = BUDGET * max(SIZES)
     rows = [
-        _pool(retriever, history, truth, beam, limit)
+        _pool(retriever, history, truth, log_counts, beam, limit)
         for history, truth in zip(queries.history, queries.truth, strict=True)
     ]
     width = max(len(row["scores"]) for row in rows)
@@ -95,7 +98,7 @@ def collect_pools(retriever: Retriever, queries: Queries, *, beam: int) -> Pools
             array[number, : len(row[name])] = row[name]
         return array
 
-    names = ("scores", "log_probability", "similarity", "path_rank", "hits")
+    names = ("scores", "log_probability", "similarity", "log_counts", "path_rank", "hits")
     return Pools(**{name: padded(name) for name in names}, truth=queries.truth.lengths)
 
 
@@ -103,6 +106,7 @@ def _pool(
     retriever: Retriever,
     history: NDArray[np.int32],
     truth: NDArray[np.int32],
+    log_counts: NDArray[np.float32],
     beam: int,
     limit: int,
 ) -> dict[str, NDArray[Any]]:
@@ -124,6 +128,7 @@ def _pool(
         "scores": retriever.reranker_scores(state.vector, items),
         "log_probability": probability[order].astype(np.float32),
         "similarity": similarity[order],
+        "log_counts": log_counts[items],
         "path_rank": ranks,
         "hits": np.isin(items, truth),
     }
@@ -220,6 +225,7 @@ def free_weights(config: Config) -> set[str]:
         "neighbour": config.neighbour_weight,
         "smoothing": config.neighbour_smoothing,
         "share": config.neighbour_share,
+        "popularity": config.popularity_weight,
     }
     none = set(NEIGHBOURS_ONLY) if config.neighbours == 0 else set()
     return {name for name, value in given.items() if value is None} - none

@@ -20,6 +20,8 @@ class ScoreWeights:
     """The similarity of an item that is similar to nothing."""
     share: float = 0.2
     """The share of the candidates that neighbours provide."""
+    popularity: float = 0.0
+    """The weight of the centred log item count, which is part of the item bias of a trained model."""
 
     @classmethod
     def from_config(cls, config: Config) -> ScoreWeights:
@@ -29,6 +31,7 @@ class ScoreWeights:
             "neighbour": config.neighbour_weight,
             "smoothing": config.neighbour_smoothing,
             "share": config.neighbour_share,
+            "popularity": config.popularity_weight,
         }
         return cls(**{name: value for name, value in given.items() if value is not None})
 
@@ -39,4 +42,5 @@ class ScoreWeights:
             "neighbour_weight": self.neighbour,
             "neighbour_smoothing": self.smoothing,
             "neighbour_share": self.share,
+            "popularity_weight": self.popularity,
         }
