@@ -37,7 +37,7 @@ from benchmarks.training_runs import (
 )
 from pathdex.data.ragged import Ragged, take_slices
 from pathdex.data.splits import Queries, Split
-from pathdex.evaluation import metrics
+from pathdex import metrics
 from pathdex.evaluation.comparison import held_out_queries
 from pathdex.evaluation.protocol import Method, evaluate_method
 from pathdex.recommenders.brute_force import BruteForce

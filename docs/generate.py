@@ -47,7 +47,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "path_size", "candidates_per_query", "penalty", "penalty_degree",
     ),
     "retrieval": (
-        "beam_size", "path_weight", "popularity_weight", "neighbours", "neighbour_weight", "neighbour_smoothing", "neighbour_share",
+        "beam_size", "path_weight", "popularity_weight", "neighbours", "neighbour_weight", "neighbour_smoothing",
+        "neighbour_share",
     ),
 }  # fmt: skip
 """Hyper-parameters by section of `parameters.md`."""

@@ -120,9 +120,8 @@ def test_a_beam_over_all_paths_loses_nothing() -> None:
     random = np.random.default_rng(0)
     rows = [random.integers(0, 8, 10) + 8 * (user % 2) for user in range(40)]
     data = Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(40)), Vocabulary(np.arange(16)))
-    model = DeepRetrieval(
-        num_nodes=3, depth=2, paths_per_item=1, embedding_dim=4, epochs=1, rounds=0, path_weight=0.0, threads=1
-    ).fit(data)
+    shape = {"num_nodes": 3, "depth": 2, "paths_per_item": 1, "embedding_dim": 4}
+    model = DeepRetrieval(**shape, epochs=1, rounds=0, path_weight=0.0, neighbours=0, threads=1).fit(data)
     split = split_users(data, test_users=10)
     found = decompose(
         model, BruteForce(model), split.test, n=4, item_counts=data.item_counts(), options=[{"beam": 9}, {"beam": 1}]

@@ -38,8 +38,8 @@ def split() -> Split:
 @pytest.fixture(scope="module")
 def runs(split: Split, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
     folder = tmp_path_factory.mktemp("runs")
-    trained = make(folder / "trained", split, epochs=6, learning_rate=0.02)
-    return trained, make(folder / "untrained", split, epochs=0, rounds=0)
+    trained = make(folder / "trained", split, epochs=6, learning_rate=0.02, neighbours=0)
+    return trained, make(folder / "untrained", split, epochs=0, rounds=0, neighbours=0)
 
 
 def test_the_trained_run_wins_and_the_order_turns_the_sign(runs: tuple[Run, Run], tmp_path: Path) -> None:

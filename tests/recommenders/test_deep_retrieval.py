@@ -54,7 +54,7 @@ def data() -> Interactions:
 
 @pytest.fixture(scope="module")
 def model(data: Interactions) -> DeepRetrieval:
-    return DeepRetrieval(**SETTINGS, threads=1).fit(data)
+    return DeepRetrieval(**SETTINGS, neighbours=0, threads=1).fit(data)
 
 
 HISTORY = ["item 1", "item 5"]
@@ -93,7 +93,7 @@ def test_item_found_only_by_neighbours_is_explained() -> None:
 
 def test_beam_of_all_paths_equals_exhaustive_scoring(model: DeepRetrieval) -> None:
     histories = model.encode_histories([HISTORY, ["item 30"], []])
-    plain = DeepRetrieval(**SETTINGS)
+    plain = DeepRetrieval(**SETTINGS, neighbours=0)
     plain._items = model._items
     plain._adopt(dataclasses.replace(model.model_state, config=model.config.replace(path_weight=0.0)))
     ranking = plain.rank(histories, 32, beam=16)
@@ -286,7 +286,7 @@ def test_model_is_freed_without_garbage_collection() -> None:
 
 
 def test_encoder_of_gives_the_result_of_a_full_training(model: DeepRetrieval, data: Interactions) -> None:
-    again = DeepRetrieval(**SETTINGS, threads=1).fit(data, encoder_of=model)
+    again = DeepRetrieval(**SETTINGS, neighbours=0, threads=1).fit(data, encoder_of=model)
     np.testing.assert_array_equal(again.model_state.paths, model.model_state.paths)
     np.testing.assert_array_equal(again.item_vectors, model.item_vectors)
     assert again.recommend(HISTORY, n=5) == model.recommend(HISTORY, n=5)

@@ -19,11 +19,11 @@ from pathdex.training.held_out import SIZES
 BUDGET = 10
 """Candidates per recommended item for which the weights are fitted."""
 GRID: dict[str, tuple[float, ...]] = {
-    "neighbour": (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
+    "neighbour": (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
     "share": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
     "smoothing": (0.1, 0.02, 0.005, 0.001, 0.0002),
     "path": (0.0, 0.15, 0.3, 0.6, 1.0, 1.5),
-    "popularity": (0.0, 0.25, 0.5, 1.0, 2.0),
+    "popularity": (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
 }
 """Values to try, in the order in which they are tried."""
 NEIGHBOURS_ONLY = ("neighbour", "share", "smoothing")

@@ -18,7 +18,7 @@ TARGETS = np.arange(11)
 def eleven_samples() -> Batch:
     random = np.random.default_rng(0)
     inputs = random.integers(0, 11, (11, 3))
-    return Batch(inputs, np.arange(11), np.full(11, 2), np.arange(11), TARGETS)
+    return Batch(inputs, np.arange(11), np.full(11, 2), np.arange(11), TARGETS, np.zeros(11, np.int64))
 
 
 def test_levels_always_include_the_leaves() -> None:

@@ -11,7 +11,12 @@ from tests.recommenders.tree.tiny import tiny_network
 
 def one_sample(inputs: list[int], target: int) -> Batch:
     return Batch(
-        np.array([inputs]), np.array([0]), np.array([len(inputs) - 1]), np.array([0]), np.array([target], np.int64)
+        np.array([inputs]),
+        np.array([0]),
+        np.array([len(inputs) - 1]),
+        np.array([0]),
+        np.array([target], np.int64),
+        np.array([0]),
     )
 
 
