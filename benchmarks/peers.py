@@ -35,9 +35,9 @@ from benchmarks.training_runs import (
     run_options,
     write_figures,
 )
+from pathdex import metrics
 from pathdex.data.ragged import Ragged, take_slices
 from pathdex.data.splits import Queries, Split
-from pathdex import metrics
 from pathdex.evaluation.comparison import held_out_queries
 from pathdex.evaluation.protocol import Method, evaluate_method
 from pathdex.recommenders.brute_force import BruteForce
