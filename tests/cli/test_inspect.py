@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pathdex as package
+from pathdex.cli.inspect import training_lines
 from tests.cli.conftest import Pathdex
 
 
@@ -29,6 +30,16 @@ def test_the_health_is_shown_written_and_drawn(pathdex: Pathdex, run: Path, tmp_
     ):
         assert words in text
     assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_training_chose_is_shown() -> None:
+    records = [
+        {"phase": "encoder", "choices": {"next_items": 64}, "reason": "best F"},
+        {"phase": "structure"},
+        {"phase": "comparison", "comparison": {}, "reason": "F@10: deep-retrieval 1.00%"},
+    ]
+    assert training_lines(records) == ["", "chosen: next_items=64: best F", "F@10: deep-retrieval 1.00%"]
+    assert training_lines(records[1:2]) == []
 
 
 def test_an_unknown_plot_format_is_refused_first(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def inspect(
     ] = None,
     json_file: JsonFile = None,
 ) -> None:
-    """Show the health of an index: how items are spread over paths and nodes, and the M-steps of its training.
+    """Show the health of an index: how items are spread over paths and nodes, the M-steps, and what training chose.
 
     Examples:
 
@@ -42,10 +42,11 @@ def inspect(
     model = require(load(folder), HasIndex)
     health, steps = model.health(), m_step_records(model.records)
     console = out()
-    for part in health_tables(health, steps):
+    for part in [*health_tables(health, steps), *training_lines(model.records)]:
         console.print(part)
     if json_file is not None:
-        write_json(json_file, {"health": health.to_dict(), "m_steps": steps})
+        training = [record for record in model.records if "choices" in record or "comparison" in record]
+        write_json(json_file, {"health": health.to_dict(), "m_steps": steps, "training": training})
     if plot is not None:
         plot_index(health, steps, plot)
         console.print(f"Wrote {plot}")
@@ -92,3 +93,16 @@ def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[
         columns = ["M-step", "objective", "paths in use", "average item's path", "fullest path", "paths kept"]
         parts.append(TextTable("M-steps", columns, rows))
     return parts
+
+
+def training_lines(records: Sequence[dict[str, Any]]) -> list[str]:
+    """What training chose and why, and how the result compares with simple baselines; none without held-out data."""
+    from pathdex.training.callbacks import describe_choice
+
+    lines = []
+    for record in records:
+        if "choices" in record:
+            lines.append(describe_choice(record).strip())
+        elif "comparison" in record:
+            lines.append(record["reason"])
+    return ["", *lines] if lines else []

@@ -20,7 +20,7 @@ from pathdex.experiments.splitting import prepare_split
 from pathdex.experiments.steps import ReportProgress, StepStore
 from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.brute_force import BruteForce
-from pathdex.recommenders.capabilities import HasVectors, require
+from pathdex.recommenders.capabilities import ChoosesOnValidation, HasVectors, require
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.registry import load, make_estimator
 from pathdex.training.callbacks import Callback, StepProgress
@@ -54,12 +54,16 @@ class Context:
 
     def fit(self, name: str, parameters: Mapping[str, Any], seed: int) -> tuple[Recommender, dict[str, Any]]:
         """A fitted model, with its training time and records."""
-        request, train = self.request, self.split(seed).train
+        request, split = self.request, self.split(seed)
         started = time.monotonic()
         if self._is_shared(name):
             return self.model(name, seed), {"fit_seconds": time.monotonic() - started, "records": []}
         model = make_estimator(name, parameters, seed=seed, device=request.device, threads=request.threads)
-        model.fit(train, callbacks=[TrainingProgress(self.progress)])
+        progress = [TrainingProgress(self.progress)]
+        if isinstance(model, ChoosesOnValidation):
+            model.fit(split.train, callbacks=progress, validation=split.valid)
+        else:
+            model.fit(split.train, callbacks=progress)
         return model, {"fit_seconds": time.monotonic() - started, "records": model.records}
 
     def keep(self, name: str, seed: int, model: Recommender) -> None:

@@ -70,8 +70,8 @@ METHOD_SPECS: dict[str, MethodSpec] = {
     "deep-retrieval": MethodSpec(
         (
             _WIDE,
-            {**_WIDE, "paths_per_item": 5, "structure_batch_size": 1024, "neighbours": 50},
-            {"embedding_dim": 128, "structure_hidden": 256, "neighbours": 50, "next_items": 10},
+            {**_WIDE, "paths_per_item": 5, "structure_batch_size": 1024},
+            {"embedding_dim": 128, "structure_hidden": 256},
         ),
         {"epochs": 2, "rounds": 2, "final_epochs": 1},
         option="candidates",

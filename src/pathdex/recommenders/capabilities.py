@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
+from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
+from pathdex.data.splits import Queries
 from pathdex.data.vocabulary import Id
 from pathdex.errors import QueryError
 from pathdex.index.health import IndexHealth
 from pathdex.recommenders.base import History, Recommender
 from pathdex.retrieval.explain import Explanation, WhyNot
 from pathdex.retrieval.filters import NO_FILTERS, Filters
+
+if TYPE_CHECKING:
+    from pathdex.training.callbacks import Callback
 
 T = TypeVar("T", bound=Recommender)
 
@@ -76,6 +82,18 @@ class HasIndex(Recommender):
         self, histories: Ragged, filters: Filters = NO_FILTERS, *, n: int = 1, **options: Any
     ) -> Ragged:
         """The items that `rank` scores for each history, with the same options."""
+
+
+class ChoosesOnValidation(Recommender):
+    """Chooses hyper-parameters that are left open on validation queries."""
+
+    lacking: ClassVar[str] = "chooses nothing on validation data"
+
+    @abstractmethod
+    def fit(
+        self, data: Interactions, *, callbacks: Sequence[Callback] | None = None, validation: Queries | None = None
+    ) -> Self:
+        """Fit on the sequences of all users; returns the estimator."""
 
 
 class CanExplain(Recommender):

@@ -28,7 +28,7 @@ from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.postings import Postings
 from pathdex.kernels.query import Answers
 from pathdex.recommenders.base import EstimatorState, History, Query, ScoredItem, check_n, check_positive
-from pathdex.recommenders.capabilities import CanExplain, HasIndex, HasVectors
+from pathdex.recommenders.capabilities import CanExplain, ChoosesOnValidation, HasIndex, HasVectors
 from pathdex.recommenders.model_state import ModelState
 from pathdex.retrieval.explain import Explanation, WhyNot, explain, why_not
 from pathdex.retrieval.filters import NO_FILTERS, Filters
@@ -48,7 +48,7 @@ PARTS_PER_THREAD = 4
 """Parts of a batch per thread, so that one slow part does not keep the others waiting."""
 
 
-class DeepRetrieval(HasVectors, HasIndex, CanExplain):
+class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation):
     """Learns a K x D path index and retrieves by beam search.
 
     Every field of `pathdex.config.Config` is a keyword: `DeepRetrieval(path_size=10, epochs=20)`. Keywords override a
@@ -79,8 +79,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain):
         self,
         data: Interactions,
         *,
-        validation: Queries | None = None,
         callbacks: Sequence[Callback] | None = None,
+        validation: Queries | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
         encoder_of: DeepRetrieval | None = None,
