@@ -30,7 +30,8 @@ from pathdex.recommenders.youtube_dnn import PARAMETERS as YOUTUBE_DNN_PARAMETER
 from pathdex.server.limits import ServerLimits
 
 FOLDER = Path(__file__).parent
-REPORTS = FOLDER.parent / "benchmarks" / "results" / "reports"
+RESULTS = FOLDER.parent / "benchmarks" / "results"
+REPORTS = RESULTS / "reports"
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "structure": ("num_nodes", "depth", "paths_per_item", "structure", "structure_hidden", "node_dim"),
@@ -196,6 +197,59 @@ def _query_times(report: dict[str, Any]) -> dict[str, str]:
     return {row["method"]: f"{1e3 * row['seconds_per_query']:.2f}" for row in report["inference_time"] if row["main"]}
 
 
+def _robustness() -> str:
+    """Every set of the robustness benchmark, with the state before beside it."""
+    before, after = (
+        json.loads((RESULTS / f"robustness{suffix}.json").read_text())["sets"] for suffix in ("-before", "")
+    )
+    rows = []
+    for name, found in after.items():
+        f = _mean_f(found["runs"])
+        baselines = {method: value for method, value in f.items() if method.startswith(("popularity", "item-cf"))}
+        best, own = max(baselines, key=lambda method: baselines[method]), "deep-retrieval, 10 n"
+        old = _mean_f(before[name]["runs"]) if name in before else None
+        rows.append(
+            [
+                name,
+                str(found["n"]),
+                f"{best} {100 * f[best]:.2f}",
+                f"{100 * f['brute-force']:.2f}",
+                f"{100 * f[own]:.2f}",
+                "" if old is None else f"{old[own] / max(old[method] for method in baselines):.3f}",
+                f"{f[own] / f[best]:.3f}",
+                *("" if old is None else f"{old[m] / old['brute-force']:.3f}" for m in ("deep-retrieval, 5 n", own)),
+                *(f"{f[m] / f['brute-force']:.3f}" for m in ("deep-retrieval, 5 n", own)),
+                *(
+                    "" if part is None else f"{_mean(part, 'train_cpu_seconds'):.0f}"
+                    for part in (before.get(name), found)
+                ),
+            ]
+        )
+    ratios = [
+        "10 n / best, before",
+        "now",
+        "5 n / brute, before",
+        "10 n / brute, before",
+        "5 n / brute, now",
+        "10 n / brute, now",
+    ]
+    return _table(["set", "n", "best baseline", "brute force", "10 n", *ratios, "CPU s, before", "now"], rows)
+
+
+def _mean_f(runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Mean F of each method over the runs, seen items removed."""
+    values: dict[str, list[float]] = {}
+    for run in runs:
+        for row in run["results"]:
+            if row["filter_seen"]:
+                values.setdefault(row["method"], []).append(row["f_measure"])
+    return {method: sum(each) / len(each) for method, each in values.items()}
+
+
+def _mean(found: Mapping[str, Any], name: str) -> float:
+    return sum(run[name] for run in found["runs"]) / len(found["runs"])
+
+
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -217,6 +271,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "variants": _variants,
     "commands": _commands,
     "comparison": _comparison,
+    "robustness": _robustness,
 }
 
 
