@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS
 from pathdex.kernels.layout import as_readonly
-from pathdex.kernels.neighbours import Neighbours, join_neighbours, similar_to, similarity_of
+from pathdex.kernels.neighbours import (
+    Neighbours,
+    add_similarity,
+    join_neighbours,
+    join_share,
+    similar_to,
+    similarity_of,
+)
 
 # Item 0 is near 1 (0.5) and 2 (0.25), item 1 near 2 (0.5) and 3 (0.125); items 2 and 3 have no neighbours.
 NEAR = Neighbours(
@@ -72,3 +79,26 @@ def test_a_joining_item_that_paths_found_keeps_its_probability() -> None:
 
 def test_places_without_similar_items_go_back_to_the_paths() -> None:
     assert join(reserved=2, candidates=2, exclude=[1, 2, 3]) == pytest.approx({0: -1.0, 3: -2.0})
+
+
+def test_a_share_of_the_candidates_joins() -> None:
+    near = Neighbours.pack(np.array([0, 2, 2, 2, 2]), np.array([2, 3], np.int32), np.array([0.5, 0.2], np.float32))
+    similar = similar_to(near, np.array([0]))
+    items, log_p = np.array([1]), np.array([-1.0], np.float32)
+    nothing, everything = np.empty(0, np.int32), np.empty(0, np.bool_)
+    many, many_log_p = np.array([0, 1]), np.array([-1.0, -2.0], np.float32)
+    # Half of two candidates: the likelier of the two from paths, and the most similar item.
+    assert join_share(similar, many, many_log_p, nothing, everything, 0.5, 2)[0].tolist() == [0, 2]
+    # Without a limit the share is added.
+    assert join_share(similar, many, many_log_p, nothing, everything, 0.5, 0)[0].tolist() == [0, 1, 2]
+    # Half of one candidate is none.
+    assert join_share(similar, items, log_p, nothing, everything, 0.5, 1)[0].tolist() == [1]
+    assert join_share(similar, many, many_log_p, nothing, everything, 0.0, 1)[0].tolist() == [0]
+    # All candidates are neighbours.
+    assert join_share(similar, many, many_log_p, nothing, everything, 1.0, 2)[0].tolist() == [2, 3]
+
+
+def test_similarity_is_added_to_the_prior() -> None:
+    prior = np.array([1.0, 2.0], np.float32)
+    add_similarity(prior, np.array([0.0, 0.5], np.float32), 2.0, 0.1)
+    np.testing.assert_allclose(prior, [1 + 2 * np.log(0.1), 2 + 2 * np.log(0.6)], rtol=1e-6)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table
 from pathdex.kernels.layout import as_readonly
@@ -25,6 +26,10 @@ class Neighbours(NamedTuple):
         return cls(as_readonly(offsets, np.int64), as_readonly(items, np.int32), as_readonly(similarities))
 
 
+NO_NEIGHBOURS = Neighbours.pack(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+"""Of a model without neighbours."""
+
+
 class Similar(NamedTuple):
     """The neighbours of a history's items."""
 
@@ -36,7 +41,7 @@ class Similar(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def similar_to(neighbours: Neighbours, history: Ints) -> Similar:
+def similar_to(neighbours: Neighbours, history: NDArray[np.integer]) -> Similar:
     """The neighbours of the distinct items of a history."""
     total = 0
     for item in history:
@@ -69,6 +74,35 @@ def similarity_of(similar: Similar, items: Ints) -> Floats:
         if similar.position_of[slot, 0] != EMPTY:
             values[i] = similar.similarity[similar.position_of[slot, 1]]
     return values
+
+
+@njit(cache=True, nogil=True)
+def join_share(
+    similar: Similar,
+    items: Ints,
+    log_probability: Floats,
+    exclude: Int32s,
+    mask: Mask,
+    share: float,
+    candidates: int,
+) -> tuple[Ints, Floats]:
+    """At most `candidates` items (0: no limit), a `share` of them from neighbours; without a limit these are added."""
+    size = len(items) if candidates == 0 else min(len(items), candidates)
+    reserved = int(share * size)
+    if reserved:
+        limit = candidates if candidates else len(items) + reserved
+        return join_neighbours(similar, items, log_probability, exclude, mask, reserved, limit)
+    if candidates:
+        kept = top_k_items(items, log_probability, candidates)
+        return items[kept], log_probability[kept]
+    return items, log_probability
+
+
+@njit(cache=True, nogil=True)
+def add_similarity(prior: Floats, similarity: Floats, weight: float, smoothing: float) -> None:
+    """prior += weight log(smoothing + similarity), in place."""
+    for i in range(len(prior)):
+        prior[i] += np.float32(weight) * np.log(similarity[i] + np.float32(smoothing))
 
 
 @njit(cache=True, nogil=True)

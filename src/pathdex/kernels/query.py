@@ -1,8 +1,8 @@
 """Whole queries in one compiled call: encode, follow paths, gather, rerank.
 
 Calls from Python cost microseconds each, most of them for handing over arrays. So a batch of queries, or a single one,
-is one call, and the arrays of a model are handed over once, when its `Engine` is made. Queries with masks or neighbours
-take the same steps one by one in `pathdex.retrieval.retriever`.
+is one call, and the arrays of a model are handed over once, when its `Engine` is made. Queries with masks take the same
+steps one by one in `pathdex.retrieval.retriever`.
 """
 
 # mypy: disallow-untyped-decorators=False, disallow-untyped-calls=False
@@ -18,6 +18,7 @@ from numba.experimental import structref
 from pathdex.kernels.beam import Trie
 from pathdex.kernels.candidates import ALL_ITEMS, PathItems, find_candidates, most_probable, rerank
 from pathdex.kernels.encoders import Encoder, encode_history
+from pathdex.kernels.neighbours import Neighbours, add_similarity, join_share, similar_to, similarity_of
 from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints
@@ -38,6 +39,8 @@ class Index(NamedTuple):
     """The `compact_items` of the table."""
     start: Floats
     """The input vector before a history."""
+    neighbours: Neighbours
+    """`NO_NEIGHBOURS` if the model has none."""
 
 
 @structref.register
@@ -72,6 +75,9 @@ class Search(NamedTuple):
     """The maximum number of candidates; 0 for no limit."""
     history_length: int
     path_weight: float
+    neighbour_weight: float
+    neighbour_smoothing: float
+    neighbour_share: float
 
 
 class Answers(NamedTuple):
@@ -107,20 +113,22 @@ def answer_queries(
         if len(exclude_offsets):
             out = exclude[exclude_offsets[query] : exclude_offsets[query + 1]]
         _, user, _ = encode_history(encoder, index.table, index.start, history, search.history_length)
-        items, scores, count = _answer(index, search, user, out)
+        items, scores, count = _answer(index, search, history, user, out)
         answers.items[query, : len(items)], answers.items[query, len(items) :] = items, NO_ITEM
         answers.scores[query, : len(items)], answers.scores[query, len(items) :] = scores, -np.inf
         answers.candidates[query] = count
 
 
 @njit(cache=True, nogil=True)
-def answer_user(engine: Engine, search: Search, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
-    """The best n items for a user vector, best first, their scores, and the number of candidates."""
-    return _answer(engine.index, search, user, exclude)
+def answer_user(
+    engine: Engine, search: Search, history: Int32s, user: Floats, exclude: Int32s
+) -> tuple[Ints, Floats, int]:
+    """The best n items for an encoded history, best first, their scores, and the number of candidates."""
+    return _answer(engine.index, search, history, user, exclude)
 
 
 @njit(cache=True, nogil=True)
-def _answer(index: Index, search: Search, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
+def _answer(index: Index, search: Search, history: Int32s, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
     paths = len(index.on_paths.offsets) - 1
     _, items, log_probability = find_candidates(
         index.structure,
@@ -134,8 +142,16 @@ def _answer(index: Index, search: Search, user: Floats, exclude: Int32s) -> tupl
         2 * paths,
         index.compact,
     )
-    if search.candidates:
-        items, log_probability = most_probable(items, log_probability, search.candidates)
-    prior = np.float32(search.path_weight) * log_probability
+    if len(index.neighbours.offsets):
+        similar = similar_to(index.neighbours, history[-search.history_length :])
+        items, log_probability = join_share(
+            similar, items, log_probability, exclude, ALL_ITEMS, search.neighbour_share, search.candidates
+        )
+        prior = np.float32(search.path_weight) * log_probability
+        add_similarity(prior, similarity_of(similar, items), search.neighbour_weight, search.neighbour_smoothing)
+    else:
+        if search.candidates:
+            items, log_probability = most_probable(items, log_probability, search.candidates)
+        prior = np.float32(search.path_weight) * log_probability
     best, scores = rerank(index.table, index.compact, user, items, prior, search.n)
     return best, scores, len(items)

@@ -19,7 +19,14 @@ from pathdex.kernels.beam import Trie, beam_search, layer_log_probabilities
 from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, find_candidates, most_probable, rerank
 from pathdex.kernels.compact import compact_items
 from pathdex.kernels.layout import as_readonly
-from pathdex.kernels.neighbours import Neighbours, join_neighbours, similar_to, similarity_of
+from pathdex.kernels.neighbours import (
+    NO_NEIGHBOURS,
+    Neighbours,
+    add_similarity,
+    join_share,
+    similar_to,
+    similarity_of,
+)
 from pathdex.kernels.query import Answers, Engine, Index, Search, answer_queries, answer_user, new_engine
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
@@ -100,7 +107,8 @@ class Retriever:
 
     @property
     def _index(self) -> Index:
-        return Index(self.structure, self.trie, self.on_paths, self.table, self.compact, self.encoder.start)
+        neighbours = NO_NEIGHBOURS if self.neighbours is None else self.neighbours
+        return Index(self.structure, self.trie, self.on_paths, self.table, self.compact, self.encoder.start, neighbours)
 
     @cached_property
     def _engine(self) -> Engine:
@@ -108,9 +116,8 @@ class Retriever:
         return new_engine(self.encoder.compiled, self._index)
 
     def answers_at_once(self, filters: Filters) -> bool:
-        """Whether `answer` can be called: no masks, no neighbours, and a compiled encoder."""
-        one_call = self.neighbours is None and self.encoder.compiled is not None
-        return one_call and filters.allow is None and filters.where is None
+        """Whether `answer` can be called: no masks, and a compiled encoder."""
+        return self.encoder.compiled is not None and filters.allow is None and filters.where is None
 
     def answer(
         self,
@@ -149,14 +156,28 @@ class Retriever:
         if self.answers_at_once(filters):
             exclude = NO_ITEMS if filters.exclude is None else as_readonly(filters.exclude[query], np.int32)
             answer: tuple[Ints, Floats, int] = answer_user(
-                self._engine, self._search(n, beam, candidates), state.vector, exclude
+                self._engine,
+                self._search(n, beam, candidates),
+                as_readonly(state.history, np.int32),
+                state.vector,
+                exclude,
             )
             return answer
         found = self.find_candidates(state, filters, query, beam=beam, candidates=candidates, min_candidates=n)
         return *self.rerank(state.vector, found, n), len(found.items)
 
     def _search(self, n: int, beam: int, candidates: int | None) -> Search:
-        return Search(n, beam, candidates or 0, self.encoder.history_length, float(self.weights.path))
+        weights = self.weights
+        return Search(
+            n,
+            beam,
+            candidates or 0,
+            self.encoder.history_length,
+            float(weights.path),
+            float(weights.neighbour),
+            float(weights.smoothing),
+            float(weights.share),
+        )
 
     @cached_property
     def compact(self) -> Floats:
@@ -222,15 +243,10 @@ class Retriever:
             return Candidates(*_most_probable(items, log_probability, candidates))
         similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :])
         # If every eligible item is scored, no others can join.
-        size = 0 if by_paths is None else len(items) if candidates is None else min(len(items), candidates)
-        reserved = int(self.weights.share * size)
-        if reserved:
-            limit = len(items) + reserved if candidates is None else candidates
-            items, log_probability = join_neighbours(
-                similar, items, log_probability, exclude, eligible.mask, reserved, limit
-            )
-        else:
-            items, log_probability = _most_probable(items, log_probability, candidates)
+        share = 0.0 if by_paths is None else self.weights.share
+        items, log_probability = join_share(
+            similar, items, log_probability, exclude, eligible.mask, share, candidates or 0
+        )
         return Candidates(items, log_probability, similarity_of(similar, items))
 
     def _eligible(self, allow: Ints | None, where: Mask | None) -> _Eligible:
@@ -303,8 +319,7 @@ class Retriever:
         weights = self.weights
         prior = np.float32(weights.path) * found.log_probability
         if found.similarity is not None:
-            similarity = np.log(found.similarity + np.float32(weights.smoothing))
-            prior = prior + np.float32(weights.neighbour) * similarity
+            add_similarity(prior, found.similarity, weights.neighbour, weights.smoothing)
         best: tuple[Ints, Floats] = rerank(self.table, self.compact, user, found.items, prior, n)
         return best
 
