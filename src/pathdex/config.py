@@ -61,6 +61,7 @@ class EncoderConfig:
         "targets: one of this many next items, near ones more often; 1: always the next item; default: chosen on "
         "held-out data by Deep Retrieval, 1 for other models",
         low=1,
+        high=10_000,
     )
     bias_start: str = parameter(
         "log-count",
@@ -152,19 +153,31 @@ class Config(EncoderConfig):
     # Retrieval.
     beam_size: int = parameter(50, "B, default number of paths per query", low=1)
     path_weight: float | None = parameter(
-        None, "weight of the log path probability in the final score; default: fitted on held-out data", low=0.0
+        None,
+        "weight of the log path probability in the final score; default: fitted on held-out data",
+        low=0.0,
+        high=1000.0,
     )
     popularity_weight: float | None = parameter(
-        None, "weight of the log item count, added to the item bias after training; default: fitted on held-out data"
+        None,
+        "weight of the log item count, added to the item bias after training; default: fitted on held-out data",
+        low=-1000.0,
+        high=1000.0,
     )
     neighbours: int | None = parameter(
-        None, "co-occurrence neighbours per item; 0: off; default: 50 if they help on held-out data, else 0", low=0
+        None,
+        "co-occurrence neighbours per item; 0: off; default: 50 if they help on held-out data, else 0",
+        low=0,
+        high=10_000,
     )
     neighbour_weight: float | None = parameter(
-        None, "weight of the log neighbour similarity in the final score; default: fitted on held-out data", low=0.0
+        None,
+        "weight of the log neighbour similarity in the final score; default: fitted on held-out data",
+        low=0.0,
+        high=1000.0,
     )
     neighbour_smoothing: float | None = parameter(
-        None, "added to similarities before the logarithm; default: fitted on held-out data", above=0.0
+        None, "added to similarities before the logarithm; default: fitted on held-out data", low=1e-6
     )
     neighbour_share: float | None = parameter(
         None, "share of the candidates that neighbours provide; default: fitted on held-out data", low=0.0, high=1.0

@@ -51,7 +51,20 @@ def test_everything_left_open_is_chosen_stored_and_explained(model: pathdex.Deep
 def test_the_result_is_compared_with_simple_baselines(model: pathdex.DeepRetrieval) -> None:
     record = records(model, "comparison")[0]
     assert set(record["comparison"]) == {"deep-retrieval", "popularity", "item-cf"}
-    assert record["reason"].startswith("F@10 and 50 of 70 held-out users: deep-retrieval ")
+    assert record["reason"].startswith("F@10 and F@50 on 70 held-out users: deep-retrieval ")
+
+
+def test_a_second_fit_chooses_again(data: Interactions) -> None:
+    model = pathdex.DeepRetrieval(**TINY, threads=1)
+    first = model.fit(data, callbacks=()).get_params()
+    assert model.fit(data, callbacks=()).get_params() == first
+    assert records(model, "scores")
+
+
+def test_a_reused_encoder_keeps_its_horizon(data: Interactions) -> None:
+    far = pathdex.DeepRetrieval(**TINY, next_items=64, threads=1).fit(data, callbacks=())
+    near = pathdex.DeepRetrieval(**TINY, threads=1).fit(data, callbacks=(), encoder_of=far)
+    assert near.get_params()["next_items"] == 64
 
 
 def test_set_values_are_not_chosen(data: Interactions) -> None:

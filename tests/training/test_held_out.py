@@ -4,6 +4,7 @@ import torch
 
 from pathdex.config import Config
 from pathdex.data import Interactions, Queries, Ragged, Vocabulary
+from pathdex.errors import DataError
 from pathdex.model.network import Network
 from pathdex.training.held_out import MIN_QUERIES, describe_sizes, exhaustive_f_measures, f_measures, hold_out, percent
 
@@ -63,5 +64,32 @@ def test_exhaustive_search_leaves_out_seen_items_and_applies_the_map() -> None:
         np.testing.assert_allclose(exhaustive_f_measures(network, asked, change), f_measures(ranked, asked))
 
 
+def test_a_small_catalogue_gives_no_seen_items() -> None:
+    torch.manual_seed(0)
+    network = Network(Config(num_nodes=2, embedding_dim=4), 3)
+    assert (exhaustive_f_measures(network, queries([[0, 1, 2]], [[1]])) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ("x", "must be queries, not str"),
+        (interactions(3), "must be queries, not Interactions"),
+        (queries([[99]], [[1]]), "holds items that are not in the catalogue of 30 items"),
+        (queries([[1]], [[-7]]), "holds items that are not in the catalogue of 30 items"),
+    ],
+)
+def test_validation_that_does_not_fit_is_refused(given: object, rule: str) -> None:
+    with pytest.raises(DataError, match=rule):
+        hold_out(interactions(600), given, 0)  # type: ignore[arg-type]
+
+
+def test_queries_without_a_truth_do_not_count() -> None:
+    given = queries([[1]] * (MIN_QUERIES + 1), [[2]] * MIN_QUERIES + [[]])
+    held_out = hold_out(interactions(20), given, 0).held_out
+    assert held_out is not None
+    assert len(held_out) == MIN_QUERIES
+
+
 def test_figures_read_as_a_sentence() -> None:
-    assert f"{describe_sizes()}: {percent([0.1, 0.25])}" == "F@10 and 50: 10.00% and 25.00%"
+    assert f"{describe_sizes()}: {percent([0.1, 0.25])}" == "F@10 and F@50: 10.00% and 25.00%"

@@ -49,4 +49,4 @@ def test_the_horizon_with_the_better_answers_is_chosen(near_finds_it: bool) -> N
     held_out = Queries(Vocabulary([0]), Ragged.from_rows([[0]]), Ragged.from_rows([truth]))
     found = choose_horizon(network, ahead, held_out)
     assert found["choices"] == {"next_items": 1 if near_finds_it else AHEAD}
-    assert found["reason"].startswith("best F@10 and 50 of 1 held-out users so far (1: ")
+    assert found["reason"].startswith("best F@10 and F@50 on 1 held-out users so far (1: ")

@@ -69,6 +69,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation):
         **parameters: Any,
     ) -> None:
         self.config = (config or Config()).replace(**parameters)
+        self._requested = self.config
         self.options = RunOptions(seed=seed, device=device, threads=threads)
         self._model_state: ModelState | None = None
 
@@ -100,9 +101,12 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation):
 
         check_interactions(data)
         data = data.shuffled_if_unordered(self.options.seed)
-        train, held_out = hold_out(data, validation, self.options.seed, choosing=is_open(self.config))
+        config = self._requested
+        if encoder_of is not None and config.next_items is None:
+            config = config.replace(next_items=encoder_of.config.next_items)
+        train, held_out = hold_out(data, validation, self.options.seed, choosing=is_open(config))
         trainer = Trainer(
-            self.config,
+            config,
             self.options,
             train,
             held_out=held_out,
@@ -370,3 +374,4 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation):
     def set_state(self, state: EstimatorState) -> None:
         self.options = RunOptions()
         self._adopt(ModelState.from_state(state))
+        self._requested = self.config

@@ -72,7 +72,7 @@ class ScorePhase(_FinalPhase):
         if config.neighbours is None:
             choices["neighbours"] = NEIGHBOURS_KEPT if fitted.neighbours else 0
         listed = ", ".join(f"{name} {percent(f)}" for name, f in fitted.figures.items())
-        why = f"best {describe_sizes()} of {len(self.held_out):,} held-out users ({listed})"
+        why = f"best {describe_sizes()} on {len(self.held_out):,} held-out users ({listed})"
         return {"choices": choices, "reason": why}
 
 
@@ -96,7 +96,7 @@ class ComparisonPhase(_FinalPhase):
         for text in texts:
             warnings.warn(text, AccuracyWarning, stacklevel=2)
         listed = ", ".join(f"{name} {percent(f)}" for name, f in means.items())
-        line = f"{describe_sizes()} of {len(self.held_out):,} held-out users: {listed}"
+        line = f"{describe_sizes()} on {len(self.held_out):,} held-out users: {listed}"
         return {"comparison": means, "reason": line, **({"warnings": texts} if texts else {})}
 
     def _f_measures(self, model: Recommender, **options: Any) -> NDArray[np.float64]:

@@ -155,7 +155,7 @@ def fit_weights(pools: Pools, start: ScoreWeights, free: set[str], *, neighbours
     similar = _allowed(ScoreWeights(path=0.0, neighbour=8.0, smoothing=0.001, share=0.8), start, free)
     alone = search.ascend([encoder, _allowed(replace(start, neighbour=0.0, share=0.0), start, free)], NEIGHBOURS_ONLY)
     best = search.ascend([start, alone, similar])
-    gain = search.figure(best).mean() / search.figure(alone).mean() - 1
+    gain = search.figure(best).mean() / max(search.figure(alone).mean(), 1e-9) - 1
     keep = neighbours_fixed or gain > WORTH
     weights = best if keep else alone
     return Fitted(
@@ -165,7 +165,7 @@ def fit_weights(pools: Pools, start: ScoreWeights, free: set[str], *, neighbours
             "fitted": search.means(weights),
             "encoder alone": search.means(encoder),
             "without neighbours": search.means(alone),
-            "before": search.means(start),
+            "default weights": search.means(start),
         },
     )
 

@@ -167,6 +167,7 @@ _SHOWN = (
     "structure",
     "valid_loss",
     "held_out_f",
+    "kept_epoch",
     "used_paths",
     "item_mean_size",
     "top_size",

@@ -49,7 +49,7 @@ class Checkpointer:
         differing = [
             _describe(name, values.get(name), own)
             for name, own in self.identity.items()
-            if _differs(values.get(name), own)
+            if name in values and _differs(values[name], own)
         ]
         if differing:
             raise RunError(

@@ -72,7 +72,7 @@ class EncoderPhase(Phase):
 
     @property
     def _is_open(self) -> bool:
-        return self.config.next_items is None and self.held_out is not None
+        return self.config.next_items is None and self.held_out is not None and self.epochs > 1
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
         if self.held_out is None:
@@ -82,15 +82,20 @@ class EncoderPhase(Phase):
         if self._is_open and epoch + 1 == self.decided_after:
             choice = choose_horizon(self.network, self.reranker.other_horizon, self.held_out)
             self.reranker.other_horizon.reset()
-            return {"held_out_f": figure, **choice}
+            if choice["choices"]["next_items"] > 1:
+                # The user vector has predicted the next item so far, and starts on the longer horizon now.
+                self.best = BestWeights(self.network)
+            return {"held_out_f": figure, **choice, **self._kept(epoch)}
+        return {"held_out_f": figure, **self._kept(epoch)}
+
+    def _kept(self, epoch: int) -> dict[str, Any]:
+        """The epoch whose weights are kept, if this one is the last."""
         over = epoch + 1 == self.epochs or self.is_finished(epoch + 1)
-        if not over or self.best.epoch == epoch:
-            return {"held_out_f": figure}
-        reason = f"keeps epoch {self.best.epoch + 1}, the best on {len(self.held_out):,} held-out users"
-        return {"held_out_f": figure, "reason": reason}
+        return {"kept_epoch": self.best.epoch + 1} if over else {}
 
     def is_finished(self, epoch: int) -> bool:
-        return self.best.stops(epoch)
+        undecided = self._is_open and epoch < self.decided_after
+        return not undecided and self.best.stops(epoch)
 
     def end(self) -> None:
         self.best.restore()

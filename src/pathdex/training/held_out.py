@@ -13,6 +13,8 @@ from torch import Tensor
 from pathdex import metrics
 from pathdex.data.interactions import Interactions
 from pathdex.data.splits import Queries, hold_out_tails, users_to_hold_out
+from pathdex.data.vocabulary import UNKNOWN
+from pathdex.errors import DataError, Problem
 from pathdex.model.network import Network
 
 MIN_QUERIES, MAX_QUERIES = 50, 1000
@@ -34,6 +36,8 @@ class TrainingData(NamedTuple):
 
 def hold_out(data: Interactions, validation: Queries | None, seed: int, *, choosing: bool = True) -> TrainingData:
     """The validation queries if they are enough; otherwise, if `choosing`, the second halves of some sequences."""
+    if validation is not None:
+        validation = checked_queries(validation, data)
     if validation is not None and len(validation) >= MIN_QUERIES:
         rows = np.random.default_rng(seed).permutation(len(validation))[:MAX_QUERIES]
         return TrainingData(data, validation.take(np.sort(rows)))
@@ -41,6 +45,18 @@ def hold_out(data: Interactions, validation: Queries | None, seed: int, *, choos
     if count < MIN_QUERIES or not choosing:
         return TrainingData(data, None)
     return TrainingData(*hold_out_tails(data, count, seed=seed))
+
+
+def checked_queries(queries: object, data: Interactions) -> Queries:
+    """The queries that have a truth; raises `DataError` if they are not queries over the catalogue of the data."""
+    if not isinstance(queries, Queries):
+        rule = f"must be queries, not {type(queries).__name__}"
+        raise DataError(Problem(rule, "validation", queries, "pass split.valid of the same split as the training data"))
+    codes = np.concatenate([queries.history.values, queries.truth.values])
+    if len(codes) and (codes.min() < 0 or codes.max() >= data.num_items):
+        rule = f"holds items that are not in the catalogue of {data.num_items:,} items"
+        raise DataError(Problem(rule, "validation", queries, "pass split.valid of the same split as the training data"))
+    return queries.take(np.flatnonzero(queries.truth.lengths > 0))
 
 
 def f_measures(ranked: NDArray[np.integer], queries: Queries, sizes: Sequence[int] = SIZES) -> NDArray[np.float64]:
@@ -68,13 +84,15 @@ def exhaustive_f_measures(
         seen = queries.history.take(rows)
         owner = torch.from_numpy(np.repeat(np.arange(len(rows)), seen.lengths)).to(scores.device)
         scores[owner, torch.from_numpy(seen.values.astype(np.int64)).to(scores.device)] = -torch.inf
-        ranked.append(scores.topk(size, dim=1).indices.cpu().numpy())
+        best = scores.topk(size, dim=1)
+        # A small catalogue has fewer items than places once the seen ones are gone.
+        ranked.append(torch.where(best.values > -torch.inf, best.indices, UNKNOWN).cpu().numpy())
     return f_measures(np.concatenate(ranked), queries)
 
 
 def describe_sizes() -> str:
-    """`F@10 and 50`"""
-    return f"F@{' and '.join(map(str, SIZES))}"
+    """`F@10 and F@50`"""
+    return " and ".join(f"F@{size}" for size in SIZES)
 
 
 def percent(f: Sequence[float] | NDArray[np.float64]) -> str:

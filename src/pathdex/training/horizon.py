@@ -5,7 +5,7 @@ vector learns most from the item beside it. Both share the encoder and the item 
 the items further ahead, the next item is predicted through a linear map that only training uses.
 
 If `next_items` is not set, the first epochs learn both horizons with the roles exchanged, and held-out queries decide.
-The next item has the user vector to itself then, since training on it alone would gain more than these epochs show.
+The next item is then predicted directly, since training on it alone would gain more than these epochs show.
 """
 
 from __future__ import annotations
@@ -81,5 +81,5 @@ def choose_horizon(network: Network, ahead: HorizonMap, held_out: Queries) -> di
     listed = ", ".join(f"{reach}: {percent(f)}" for reach, f in figures.items())
     return {
         "choices": {"next_items": AHEAD if further else 1},
-        "reason": f"best {describe_sizes()} of {len(held_out):,} held-out users so far ({listed})",
+        "reason": f"best {describe_sizes()} on {len(held_out):,} held-out users so far ({listed})",
     }

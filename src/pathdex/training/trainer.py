@@ -64,7 +64,7 @@ class Trainer:
         self.loop = TrainingLoop(
             [encoder, structure],
             callbacks,
-            checkpointer(checkpoint, self.config.to_dict(), options, data),
+            checkpointer(checkpoint, self.config.to_dict(), options, data, held_out),
             records=self.records,
             device=options.device,
         )
@@ -141,13 +141,23 @@ def train_encoder(
 
 
 def checkpointer(
-    path: Path | None, config: Mapping[str, Any], options: RunOptions, data: Interactions
+    path: Path | None,
+    config: Mapping[str, Any],
+    options: RunOptions,
+    data: Interactions,
+    held_out: Queries | None = None,
 ) -> Checkpointer | None:
     """A checkpointer for this training; None without a path."""
     if path is None:
         return None
     shape = [data.num_users, data.num_items, data.num_interactions]
-    return Checkpointer(path, {"config": dict(config), "seed": options.seed, "data": shape})
+    queries = (
+        []
+        if held_out is None
+        else [len(held_out), *(int(one.values.sum()) for one in (held_out.history, held_out.truth))]
+    )
+    identity = {"config": dict(config), "seed": options.seed, "data": shape, "validation": queries}
+    return Checkpointer(path, identity)
 
 
 def resolve(config: Config, data: Interactions) -> Config:
