@@ -64,7 +64,7 @@ def test_the_part_that_finds_the_truth_gets_weight(part: str) -> None:
     fitted = fit_weights(pool, start, ALL, neighbours_fixed=False)
     weight = {"log_probability": "path", "similarity": "neighbour", "log_counts": "popularity"}[part]
     assert getattr(fitted.weights, weight) > 0
-    assert np.mean(fitted.figures["fitted"]) > 1.2 * np.mean(fitted.figures["encoder alone"])
+    assert np.mean(fitted.figures["fitted"]) > 1.2 * np.mean(fitted.figures["default weights"])
     assert fitted.neighbours == (part == "similarity")
 
 
@@ -77,7 +77,7 @@ def test_noise_changes_nothing() -> None:
     fitted = fit_weights(pools(scores, hits, scores=scores, **others), ScoreWeights(), ALL, neighbours_fixed=False)
     assert not fitted.neighbours
     assert fitted.weights.path <= 0.6
-    assert fitted.figures["fitted"] >= fitted.figures["before"]
+    assert fitted.figures["fitted"] >= fitted.figures["default weights"]
 
 
 def test_fixed_weights_stay() -> None:

@@ -26,6 +26,7 @@ GRID: dict[str, tuple[float, ...]] = {
     "popularity": (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
 }
 """Values to try, in the order in which they are tried."""
+POPULARITY = "popularity"
 NEIGHBOURS_ONLY = ("neighbour", "share", "smoothing")
 SWEEPS = 2
 SURE = 0.5
@@ -152,9 +153,14 @@ def fit_weights(pools: Pools, start: ScoreWeights, free: set[str], *, neighbours
     """
     search = _Search(pools, start, free)
     encoder = _allowed(ScoreWeights(path=0.0, neighbour=0.0, share=0.0), start, free)
-    similar = _allowed(ScoreWeights(path=0.0, neighbour=8.0, smoothing=0.001, share=0.8), start, free)
-    alone = search.ascend([encoder, _allowed(replace(start, neighbour=0.0, share=0.0), start, free)], NEIGHBOURS_ONLY)
-    best = search.ascend([start, alone, similar])
+    # The popularity weight becomes part of the item bias, so it has to suit the encoder alone.
+    popularity = search.ascend([encoder], tuple(name for name in GRID if name != POPULARITY)).popularity
+    encoder, first = replace(encoder, popularity=popularity), replace(start, popularity=popularity)
+    rest = free - {POPULARITY}
+    similar = _allowed(ScoreWeights(path=0.0, neighbour=8.0, smoothing=0.001, share=0.8), first, rest)
+    plain = _allowed(replace(first, neighbour=0.0, share=0.0), first, rest)
+    alone = search.ascend([encoder, plain], (POPULARITY, *NEIGHBOURS_ONLY))
+    best = search.ascend([first, alone, similar], (POPULARITY,))
     gain = search.figure(best).mean() / max(search.figure(alone).mean(), 1e-9) - 1
     keep = neighbours_fixed or gain > WORTH
     weights = best if keep else alone
