@@ -16,7 +16,7 @@ from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.item_cf import ItemCF
 from pathdex.recommenders.model_state import NEIGHBOURS_KEPT, ModelState
 from pathdex.recommenders.popularity import Popularity
-from pathdex.recommenders.score_fitting import BUDGET, collect_pools, fit_weights, free_weights
+from pathdex.recommenders.score_fitting import BUDGETS, collect_pools, fit_weights, free_weights
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.training.encoder_phase import centred_log_counts
@@ -58,7 +58,7 @@ class ScorePhase(_FinalPhase):
         config = self.trainer.chosen_config
         state = ModelState.from_trainer(self.trainer)
         retriever = state.retriever()
-        beam = state.beam_for(BUDGET * max(SIZES))
+        beam = state.beam_for(max(BUDGETS) * max(SIZES))
         pools = collect_pools(retriever, self.held_out, centred_log_counts(state.counts), beam=beam)
         fitted = fit_weights(
             pools,
@@ -87,7 +87,7 @@ class ComparisonPhase(_FinalPhase):
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
         model = self.model_of(ModelState.from_trainer(self.trainer))
-        found = {model.name: self._f_measures(model, candidates=BUDGET * max(SIZES))}
+        found = {model.name: self._f_measures(model, candidates=max(BUDGETS) * max(SIZES))}
         neighbours = int(np.clip(MAX_SIMILARITIES // self.trainer.data.num_items, 50, 500))
         for baseline in (Popularity(), ItemCF(neighbours=neighbours)):
             found[baseline.name] = self._f_measures(baseline.fit(self.trainer.data, callbacks=()))

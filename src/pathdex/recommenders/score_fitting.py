@@ -16,7 +16,7 @@ from pathdex.retrieval.retriever import Retriever
 from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.training.held_out import SIZES
 
-BUDGET = 10
+BUDGETS = (5, 10)
 """Candidates per recommended item for which the weights are fitted."""
 GRID: dict[str, tuple[float, ...]] = {
     "neighbour": (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
@@ -56,21 +56,24 @@ class Pools:
     """(query,): |truth|"""
 
     def f_measures(self, weights: ScoreWeights) -> NDArray[np.float64]:
-        """F of each query for each of `SIZES`, (query, size), with `BUDGET` times as many candidates."""
+        """F of each query for each of `SIZES`, (query, size): the mean over `BUDGETS` times as many candidates."""
         final = self.scores + np.float32(weights.popularity) * self.log_counts
         if weights.path:
             final = final + np.float32(weights.path) * self.log_probability
         if weights.neighbour:
             similarity = np.log(self.similarity + np.float32(weights.smoothing))
             final = final + np.float32(weights.neighbour) * similarity
-        columns = []
-        for size in SIZES:
-            n = min(size, final.shape[1])
-            scores = np.where(self.candidates(BUDGET * size, weights.share), final, -np.inf)
-            best = np.argpartition(-scores, n - 1, axis=1)[:, :n]
-            found = np.take_along_axis(self.hits & np.isfinite(scores), best, axis=1).sum(axis=1)
-            columns.append(metrics.f_measure(found / size, found / self.truth))
-        return np.stack(columns, axis=1)
+        each = [[self._f_measure(final, size, factor * size, weights.share) for size in SIZES] for factor in BUDGETS]
+        means: NDArray[np.float64] = np.mean(each, axis=0).T
+        return means
+
+    def _f_measure(self, final: NDArray[np.float32], size: int, budget: int, share: float) -> NDArray[np.float64]:
+        """(query,): F of the best `size` candidates by their final score."""
+        n = min(size, final.shape[1])
+        scores = np.where(self.candidates(budget, share), final, -np.inf)
+        best = np.argpartition(-scores, n - 1, axis=1)[:, :n]
+        found = np.take_along_axis(self.hits & np.isfinite(scores), best, axis=1).sum(axis=1)
+        return metrics.f_measure(found / size, found / self.truth)
 
     def candidates(self, budget: int, share: float) -> NDArray[np.bool_]:
         """The items that a budget admits: what `Retriever.find_candidates` finds."""
@@ -84,7 +87,7 @@ class Pools:
 
 def collect_pools(retriever: Retriever, queries: Queries, log_counts: NDArray[np.float32], *, beam: int) -> Pools:
     """The candidates of each query and their features."""
-    limit = BUDGET * max(SIZES)
+    limit = max(BUDGETS) * max(SIZES)
     rows = [
         _pool(retriever, history, truth, log_counts, beam, limit)
         for history, truth in zip(queries.history, queries.truth, strict=True)
