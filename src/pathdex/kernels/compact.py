@@ -25,7 +25,7 @@ from pathdex.kernels.types import Floats, Ints
 HEADER = 4
 """Floats before the codes: scale, error, bias, unused."""
 CODES = 4
-"""Codes in the place of one float."""
+"""Codes that take the space of one float."""
 LARGEST = 127
 UNIT = 2.0**-23
 """Twice the largest relative rounding error of a float32 operation."""
