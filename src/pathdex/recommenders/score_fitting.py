@@ -13,7 +13,7 @@ from pathdex import metrics
 from pathdex.config import Config
 from pathdex.data.splits import Queries
 from pathdex.retrieval.retriever import Retriever
-from pathdex.retrieval.score_weights import ScoreWeights
+from pathdex.retrieval.score_weights import ScoreWeights, set_weights
 from pathdex.training.held_out import SIZES
 
 BUDGETS = (5, 10)
@@ -229,12 +229,5 @@ class _Search:
 
 def free_weights(config: Config) -> set[str]:
     """The weights that a configuration leaves open."""
-    given = {
-        "path": config.path_weight,
-        "neighbour": config.neighbour_weight,
-        "smoothing": config.neighbour_smoothing,
-        "share": config.neighbour_share,
-        "popularity": config.popularity_weight,
-    }
     none = set(NEIGHBOURS_ONLY) if config.neighbours == 0 else set()
-    return {name for name, value in given.items() if value is None} - none
+    return {name for name, value in set_weights(config).items() if value is None} - none

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 
 from pathdex.config import Config
 
+PARAMETERS = {
+    "path": "path_weight",
+    "neighbour": "neighbour_weight",
+    "smoothing": "neighbour_smoothing",
+    "share": "neighbour_share",
+    "popularity": "popularity_weight",
+}
+"""The hyper-parameter of each weight."""
+
 
 @dataclass(frozen=True)
 class ScoreWeights:
@@ -26,21 +35,13 @@ class ScoreWeights:
     @classmethod
     def from_config(cls, config: Config) -> ScoreWeights:
         """The weights of a configuration; the default for those that are not set."""
-        given = {
-            "path": config.path_weight,
-            "neighbour": config.neighbour_weight,
-            "smoothing": config.neighbour_smoothing,
-            "share": config.neighbour_share,
-            "popularity": config.popularity_weight,
-        }
-        return cls(**{name: value for name, value in given.items() if value is not None})
+        return cls(**{name: value for name, value in set_weights(config).items() if value is not None})
 
     def to_config(self) -> dict[str, float]:
         """The weights by their names in the configuration."""
-        return {
-            "path_weight": self.path,
-            "neighbour_weight": self.neighbour,
-            "neighbour_smoothing": self.smoothing,
-            "neighbour_share": self.share,
-            "popularity_weight": self.popularity,
-        }
+        return {parameter: getattr(self, name) for name, parameter in PARAMETERS.items()}
+
+
+def set_weights(config: Config) -> dict[str, float | None]:
+    """The weights of a configuration by their names in `ScoreWeights`; None for those that are not set."""
+    return {name: getattr(config, parameter) for name, parameter in PARAMETERS.items()}
