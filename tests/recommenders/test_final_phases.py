@@ -54,6 +54,17 @@ def test_the_result_is_compared_with_simple_baselines(model: pathdex.DeepRetriev
     assert record["reason"].startswith("F@10 and F@50 on 70 held-out users: deep-retrieval ")
 
 
+def test_too_few_users_to_choose_by_are_reported_with_the_defaults_in_use(data: Interactions) -> None:
+    few = data.take(np.arange(60))
+    model = pathdex.DeepRetrieval(**TINY, path_weight=0.3, threads=1).fit(few, callbacks=())
+    (record,) = records(model, "defaults")
+    assert record["reason"] == "defaults: choosing takes 500 users or 50 validation users"
+    assert record["choices"]["next_items"] == 1
+    assert "path_weight" not in record["choices"], "it was set"
+    assert {name: model.get_params()[name] for name in record["choices"]} == record["choices"]
+    assert "chosen: next_items=1" in describe_record({**record, "seconds": 0.0})
+
+
 def test_a_second_fit_chooses_again(data: Interactions) -> None:
     model = pathdex.DeepRetrieval(**TINY, threads=1)
     first = model.fit(data, callbacks=()).get_params()

@@ -116,9 +116,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation):
         if encoder_of is not None:
             trainer.adopt_encoder(encoder_of.config, encoder_of.model_state.all_weights())
         self._items = data.items
-        if held_out is not None:
-            for phase in final_phases(trainer, held_out, self._of_state):
-                trainer.loop.append(phase)
+        for phase in final_phases(trainer, held_out, self._of_state):
+            trainer.loop.append(phase)
         if resume:
             trainer.resume()
         trainer.run()

@@ -14,13 +14,20 @@ from pathdex.data.splits import Queries
 from pathdex.errors import AccuracyWarning
 from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.item_cf import ItemCF
-from pathdex.recommenders.model_state import NEIGHBOURS_KEPT, ModelState
+from pathdex.recommenders.model_state import NEIGHBOURS_KEPT, ModelState, with_defaults
 from pathdex.recommenders.popularity import Popularity
 from pathdex.recommenders.score_fitting import BUDGETS, collect_pools, fit_weights, free_weights
 from pathdex.retrieval.filters import Filters
-from pathdex.retrieval.score_weights import ScoreWeights
+from pathdex.retrieval.score_weights import PARAMETERS, ScoreWeights
 from pathdex.training.encoder_phase import centred_log_counts
-from pathdex.training.held_out import SIZES, describe_sizes, f_measures, percent
+from pathdex.training.held_out import (
+    HELD_OUT_SHARE,
+    MIN_QUERIES,
+    SIZES,
+    describe_sizes,
+    f_measures,
+    percent,
+)
 from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.trainer import Trainer
 
@@ -32,9 +39,6 @@ class _FinalPhase(Phase):
     """One step after the last gradient step. Its result is its record."""
 
     epochs = 1
-
-    def __init__(self, trainer: Trainer, held_out: Queries) -> None:
-        self.trainer, self.held_out = trainer, held_out
 
     def begin_epoch(self, epoch: int) -> int:
         return 1
@@ -53,6 +57,9 @@ class ScorePhase(_FinalPhase):
     """Fits the weights that the configuration leaves open."""
 
     name = "scores"
+
+    def __init__(self, trainer: Trainer, held_out: Queries) -> None:
+        self.trainer, self.held_out = trainer, held_out
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
         config = self.trainer.chosen_config
@@ -82,8 +89,7 @@ class ComparisonPhase(_FinalPhase):
     name = "comparison"
 
     def __init__(self, trainer: Trainer, held_out: Queries, model_of: Callable[[ModelState], Recommender]) -> None:
-        super().__init__(trainer, held_out)
-        self.model_of = model_of
+        self.trainer, self.held_out, self.model_of = trainer, held_out, model_of
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
         model = self.model_of(ModelState.from_trainer(self.trainer))
@@ -104,8 +110,30 @@ class ComparisonPhase(_FinalPhase):
         return f_measures(model.rank(history, max(SIZES), Filters(exclude=history), **options).items, self.held_out)
 
 
-def final_phases(trainer: Trainer, held_out: Queries, model_of: Callable[[ModelState], Recommender]) -> list[Phase]:
+class DefaultsPhase(_FinalPhase):
+    """Records the defaults in use where the data has too few users to choose by."""
+
+    name = "defaults"
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer = trainer
+
+    def end_epoch(self, epoch: int) -> dict[str, Any]:
+        config = self.trainer.chosen_config
+        used = {**with_defaults(config).to_dict(), "next_items": config.next_items}
+        names = ("next_items", "neighbours", *PARAMETERS.values())
+        choices = {name: used[name] for name in names if getattr(self.trainer.config, name) is None}
+        wanted = MIN_QUERIES * HELD_OUT_SHARE
+        why = f"defaults: choosing takes {wanted} users or {MIN_QUERIES} validation users"
+        return {"choices": choices, "reason": why}
+
+
+def final_phases(
+    trainer: Trainer, held_out: Queries | None, model_of: Callable[[ModelState], Recommender]
+) -> list[Phase]:
     """The phases that follow EM. `model_of` makes a model of a state."""
+    if held_out is None:
+        return [DefaultsPhase(trainer)] if is_open(trainer.config) else []
     fitting = [ScorePhase(trainer, held_out)] if has_open_score(trainer.config) else []
     return [*fitting, ComparisonPhase(trainer, held_out, model_of)]
 
