@@ -49,7 +49,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "retrieval": (
         "beam_size", "path_weight", "popularity_weight", "neighbours", "neighbour_weight", "neighbour_smoothing",
-        "neighbour_share",
+        "neighbour_share", "neighbour_recency",
     ),
 }  # fmt: skip
 """Hyper-parameters by section of `parameters.md`."""

@@ -29,6 +29,7 @@ _BEFORE = {
     "popularity_weight": 0.0,
     "neighbour_smoothing": 0.02,
     "neighbour_share": 0.2,
+    "neighbour_recency": 0.0,
 }
 """What earlier versions did where they had no such hyper-parameter."""
 MAX_PATHS = 2**62
@@ -181,6 +182,13 @@ class Config(EncoderConfig):
     )
     neighbour_share: float | None = parameter(
         None, "share of the candidates that neighbours provide; default: fitted on held-out data", low=0.0, high=1.0
+    )
+    neighbour_recency: float | None = parameter(
+        None,
+        "the similarity to an item followed by a others in the history counts (1 + a)^-recency; default: fitted on "
+        "held-out data",
+        low=0.0,
+        high=10.0,
     )
 
     def _cross_checks(self) -> list[Problem]:

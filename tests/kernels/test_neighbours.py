@@ -25,13 +25,19 @@ NEAR = Neighbours(
 
 
 def test_similarities_add_up_over_the_distinct_items_of_a_history() -> None:
-    similar = similar_to(NEAR, np.array([0, 1, 0]))
+    similar = similar_to(NEAR, np.array([0, 1, 0]), 0.0)
     assert dict(zip(similar.items.tolist(), similar.similarity.tolist(), strict=True)) == {1: 0.5, 2: 0.75, 3: 0.125}
     assert similarity_of(similar, np.array([2, 0, 3])).tolist() == [0.75, 0.0, 0.125]
 
 
+def test_recency_weighs_items_by_how_many_follow_their_latest_occurrence() -> None:
+    # Item 0 comes last, so item 1 counts half.
+    similar = similar_to(NEAR, np.array([0, 1, 0]), 1.0)
+    assert similarity_of(similar, np.arange(4)).tolist() == [0.0, 0.5, 0.5, 0.0625]
+
+
 def test_no_history_is_similar_to_nothing() -> None:
-    similar = similar_to(NEAR, np.empty(0, np.int64))
+    similar = similar_to(NEAR, np.empty(0, np.int64), 0.0)
     assert len(similar.items) == 0
     assert similarity_of(similar, np.array([0, 1])).tolist() == [0.0, 0.0]
 
@@ -42,22 +48,24 @@ def test_no_history_is_similar_to_nothing() -> None:
         st.dictionaries(st.integers(0, 9), st.sampled_from([0.25, 0.5, 1.0]), max_size=5), min_size=10, max_size=10
     ),
     st.lists(st.integers(0, 9), max_size=6),
+    st.sampled_from([0.0, 0.3, 1.0]),
 )
-def test_similarities_equal_a_dictionary(rows: list[dict[int, float]], history: list[int]) -> None:
+def test_similarities_equal_a_dictionary(rows: list[dict[int, float]], history: list[int], recency: float) -> None:
     near = Neighbours(
         as_readonly(np.cumsum([0, *(len(row) for row in rows)]), np.int64),
         as_readonly(np.array([item for row in rows for item in row]), np.int32),
         as_readonly(np.array([value for row in rows for value in row.values()])),
     )
-    expected = [sum(rows[item].get(other, 0.0) for item in set(history)) for other in range(10)]
-    similar = similar_to(near, np.array(history, np.int64))
-    assert similarity_of(similar, np.arange(10)).tolist() == expected
+    weights = {item: (len(history) - position) ** -recency for position, item in enumerate(history)}
+    expected = [sum(weight * rows[item].get(other, 0.0) for item, weight in weights.items()) for other in range(10)]
+    similar = similar_to(near, np.array(history, np.int64), recency)
+    np.testing.assert_allclose(similarity_of(similar, np.arange(10)), expected, rtol=1e-5)
 
 
 def join(reserved: int, candidates: int, exclude: list[int] | None = None) -> dict[int, float]:
     """Paths found items 0 and 3; the history is item 0, then 1."""
     items, log_p = join_neighbours(
-        similar_to(NEAR, np.array([0, 1])),
+        similar_to(NEAR, np.array([0, 1]), 0.0),
         np.array([0, 3]),
         np.array([-1.0, -2.0], np.float32),
         NO_ITEMS if exclude is None else as_readonly(np.array(exclude), np.int32),
@@ -83,7 +91,7 @@ def test_places_without_similar_items_go_back_to_the_paths() -> None:
 
 def test_a_share_of_the_candidates_joins() -> None:
     near = Neighbours.pack(np.array([0, 2, 2, 2, 2]), np.array([2, 3], np.int32), np.array([0.5, 0.2], np.float32))
-    similar = similar_to(near, np.array([0]))
+    similar = similar_to(near, np.array([0]), 0.0)
     items, log_p = np.array([1]), np.array([-1.0], np.float32)
     nothing, everything = np.empty(0, np.int32), np.empty(0, np.bool_)
     many, many_log_p = np.array([0, 1]), np.array([-1.0, -2.0], np.float32)

@@ -38,6 +38,7 @@ def test_everything_left_open_is_chosen_stored_and_explained(model: pathdex.Deep
         "neighbour_weight",
         "neighbour_smoothing",
         "neighbour_share",
+        "neighbour_recency",
     }
     assert {name: model.get_params()[name] for name in chosen} == chosen
     assert "chosen: path_weight=" in describe_record({**scores, "seconds": 1.0})

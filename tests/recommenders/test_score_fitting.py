@@ -6,13 +6,22 @@ import pytest
 from pathdex.config import Config
 from pathdex.data import Queries, Ragged, Vocabulary
 from pathdex.metrics import f_measure
-from pathdex.recommenders.score_fitting import BUDGETS, Pools, collect_pools, fit_weights, free_weights
+from pathdex.recommenders.score_fitting import (
+    BUDGETS,
+    GRID,
+    Fitted,
+    Pools,
+    collect_pools,
+    fit_weights,
+    free_weights,
+    recencies,
+)
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.training.held_out import SIZES, f_measures
 from tests.random_model import random_model
 
-ALL = {"path", "neighbour", "smoothing", "share", "popularity"}
+ALL = {"path", "neighbour", "smoothing", "share", "recency", "popularity"}
 
 
 def queries(num_items: int, count: int = 40) -> Queries:
@@ -25,10 +34,10 @@ def queries(num_items: int, count: int = 40) -> Queries:
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("neighbours", [0, 20])
 def test_a_pool_gives_the_same_figures_as_the_model(share: float, neighbours: int) -> None:
-    weights = ScoreWeights(path=0.3, neighbour=2.0, smoothing=0.01, share=share)
+    weights = ScoreWeights(path=0.3, neighbour=2.0, smoothing=0.01, share=share, recency=0.5)
     model = random_model(800, num_nodes=12, history_length=8, neighbours=neighbours, **weights.to_config())
     asked, beam = queries(800), len(model.postings)
-    pools = collect_pools(model.retriever, asked, np.zeros(800, np.float32), beam=beam)
+    pools = collect_pools(model.retriever, asked, np.zeros(800, np.float32), beam=beam, recency=0.5)
     filters = Filters(exclude=asked.history)
     for column, size in enumerate(SIZES):
         answers = [model.rank(asked.history, size, filters, beam=beam, candidates=one * size) for one in BUDGETS]
@@ -52,6 +61,11 @@ def pools(features: np.ndarray, hits: np.ndarray, **others: np.ndarray) -> Pools
     return Pools(**arrays, path_rank=rank, hits=hits, truth=hits.sum(axis=1))
 
 
+def fitted_to(pool: Pools, start: ScoreWeights, free: set[str], *, neighbours_fixed: bool) -> Fitted:
+    """Weights for pools that do not depend on recency."""
+    return fit_weights(dict.fromkeys(recencies(start, free), pool), start, free, neighbours_fixed=neighbours_fixed)
+
+
 @pytest.mark.parametrize("part", ["log_probability", "similarity", "log_counts"])
 def test_the_part_that_finds_the_truth_gets_weight(part: str) -> None:
     random = np.random.default_rng(0)
@@ -61,7 +75,7 @@ def test_the_part_that_finds_the_truth_gets_weight(part: str) -> None:
     noise = random.normal(size=hits.shape).astype(np.float32) * 0.3
     pool = pools(feature, hits, scores=noise, **{part: feature})
     start = ScoreWeights(path=0.0, neighbour=0.0)
-    fitted = fit_weights(pool, start, ALL, neighbours_fixed=False)
+    fitted = fitted_to(pool, start, ALL, neighbours_fixed=False)
     weight = {"log_probability": "path", "similarity": "neighbour", "log_counts": "popularity"}[part]
     assert getattr(fitted.weights, weight) > 0
     assert np.mean(fitted.figures["fitted"]) > 1.2 * np.mean(fitted.figures["default weights"])
@@ -74,7 +88,7 @@ def test_noise_changes_nothing() -> None:
     hits[:, 0] = True
     scores = (hits + 0.3 * random.random(hits.shape)).astype(np.float32)
     others = {name: random.random(hits.shape).astype(np.float32) for name in ("log_probability", "similarity")}
-    fitted = fit_weights(pools(scores, hits, scores=scores, **others), ScoreWeights(), ALL, neighbours_fixed=False)
+    fitted = fitted_to(pools(scores, hits, scores=scores, **others), ScoreWeights(), ALL, neighbours_fixed=False)
     assert not fitted.neighbours
     assert fitted.weights.path <= 0.6
     assert fitted.figures["fitted"] >= fitted.figures["default weights"]
@@ -86,9 +100,20 @@ def test_fixed_weights_stay() -> None:
     hits[:, 0] = True
     pool = pools(hits, hits, scores=random.random(hits.shape).astype(np.float32), similarity=hits.astype(np.float32))
     start = ScoreWeights(path=0.7, neighbour=0.4, share=0.1, smoothing=0.2, popularity=0.1)
-    assert fit_weights(pool, start, set(), neighbours_fixed=True).weights == start
-    only = fit_weights(pool, start, {"neighbour"}, neighbours_fixed=True).weights
+    assert fitted_to(pool, start, set(), neighbours_fixed=True).weights == start
+    only = fitted_to(pool, start, {"neighbour"}, neighbours_fixed=True).weights
     assert only == replace(start, neighbour=only.neighbour)
+
+
+def test_the_recency_whose_pool_finds_the_truth_is_chosen() -> None:
+    random = np.random.default_rng(3)
+    hits = random.random((80, 60)) < 0.1
+    hits[:, 0] = True
+    noise = random.random(hits.shape).astype(np.float32)
+    blind, seeing = (pools(hits, hits, scores=0.1 * noise, similarity=one) for one in (noise, hits + 0.1 * noise))
+    pool = {recency: seeing if recency == 1.0 else blind for recency in GRID["recency"]}
+    start = ScoreWeights(path=0.0, recency=0.0)
+    assert fit_weights(pool, start, ALL, neighbours_fixed=True).weights.recency == 1.0
 
 
 def test_neighbours_that_are_off_leave_their_weights_alone() -> None:

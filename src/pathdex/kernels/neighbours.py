@@ -35,25 +35,34 @@ class Similar(NamedTuple):
 
     items: Ints
     similarity: Floats
-    """Summed over the history's items."""
+    """The weighted sum over the history's items."""
     position_of: Ints
     """A hash table from items to their positions."""
 
 
 @njit(cache=True, nogil=True)
-def similar_to(neighbours: Neighbours, history: NDArray[np.integer]) -> Similar:
-    """The neighbours of the distinct items of a history."""
+def similar_to(neighbours: Neighbours, history: NDArray[np.integer], recency: float) -> Similar:
+    """The neighbours of the distinct items of a history.
+
+    The similarity to an item that a others follow counts (1 + a)^-recency, by its latest occurrence.
+    """
     total = 0
-    for item in history:
+    latest = new_table(len(history))
+    for position in range(len(history)):
+        item = history[position]
         total += neighbours.offsets[item + 1] - neighbours.offsets[item]
-    position_of, read = new_table(total), new_table(len(history))
+        slot = find_slot(latest, item)
+        latest[slot, 0], latest[slot, 1] = item, position
+    position_of = new_table(total)
     found, similarity = np.empty(total, np.int64), np.empty(total, np.float32)
     count = 0
     for item in history:
-        slot = find_slot(read, item)
-        if read[slot, 0] != EMPTY:
+        slot = find_slot(latest, item)
+        position = latest[slot, 1]
+        if position == EMPTY:
             continue
-        read[slot, 0] = item
+        latest[slot, 1] = EMPTY
+        weight = np.float32((len(history) - position) ** -recency)
         for entry in range(neighbours.offsets[item], neighbours.offsets[item + 1]):
             other = neighbours.items[entry]
             slot = find_slot(position_of, other)
@@ -61,7 +70,7 @@ def similar_to(neighbours: Neighbours, history: NDArray[np.integer]) -> Similar:
                 position_of[slot, 0], position_of[slot, 1] = other, count
                 found[count], similarity[count] = other, 0.0
                 count += 1
-            similarity[position_of[slot, 1]] += neighbours.similarities[entry]
+            similarity[position_of[slot, 1]] += weight * neighbours.similarities[entry]
     return Similar(found[:count], similarity[:count], position_of)
 
 

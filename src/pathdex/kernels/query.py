@@ -78,6 +78,7 @@ class Search(NamedTuple):
     neighbour_weight: float
     neighbour_smoothing: float
     neighbour_share: float
+    neighbour_recency: float
 
 
 class Answers(NamedTuple):
@@ -143,7 +144,7 @@ def _answer(index: Index, search: Search, history: Int32s, user: Floats, exclude
         index.compact,
     )
     if len(index.neighbours.offsets):
-        similar = similar_to(index.neighbours, history[-search.history_length :])
+        similar = similar_to(index.neighbours, history[-search.history_length :], search.neighbour_recency)
         items, log_probability = join_share(
             similar, items, log_probability, exclude, ALL_ITEMS, search.neighbour_share, search.candidates
         )

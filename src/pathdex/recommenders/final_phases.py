@@ -16,7 +16,7 @@ from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.item_cf import ItemCF
 from pathdex.recommenders.model_state import NEIGHBOURS_KEPT, ModelState, with_defaults
 from pathdex.recommenders.popularity import Popularity
-from pathdex.recommenders.score_fitting import BUDGETS, collect_pools, fit_weights, free_weights
+from pathdex.recommenders.score_fitting import BUDGETS, collect_pools, fit_weights, free_weights, recencies
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import PARAMETERS, ScoreWeights
 from pathdex.training.encoder_phase import centred_log_counts
@@ -66,13 +66,16 @@ class ScorePhase(_FinalPhase):
         state = ModelState.from_trainer(self.trainer)
         retriever = state.retriever()
         beam = state.beam_for(max(BUDGETS) * max(SIZES))
-        pools = collect_pools(retriever, self.held_out, centred_log_counts(state.counts), beam=beam)
-        fitted = fit_weights(
-            pools,
+        start, free, log_counts = (
             ScoreWeights.from_config(config),
             free_weights(config),
-            neighbours_fixed=config.neighbours is not None,
+            centred_log_counts(state.counts),
         )
+        pools = {
+            recency: collect_pools(retriever, self.held_out, log_counts, beam=beam, recency=recency)
+            for recency in recencies(start, free)
+        }
+        fitted = fit_weights(pools, start, free, neighbours_fixed=config.neighbours is not None)
         choices: dict[str, Any] = {
             name: value for name, value in fitted.weights.to_config().items() if getattr(config, name) is None
         }

@@ -20,6 +20,7 @@ BUDGETS = (5, 10)
 """Candidates per recommended item for which the weights are fitted."""
 GRID: dict[str, tuple[float, ...]] = {
     "neighbour": (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
+    "recency": (0.0, 0.25, 0.5, 1.0),
     "share": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
     "smoothing": (0.1, 0.02, 0.005, 0.001, 0.0002),
     "path": (0.0, 0.15, 0.3, 0.6, 1.0, 1.5),
@@ -27,7 +28,7 @@ GRID: dict[str, tuple[float, ...]] = {
 }
 """Values to try, in the order in which they are tried."""
 POPULARITY = "popularity"
-NEIGHBOURS_ONLY = ("neighbour", "share", "smoothing")
+NEIGHBOURS_ONLY = ("neighbour", "recency", "share", "smoothing")
 SWEEPS = 2
 SURE = 0.5
 """A change must gain this many standard errors of its paired differences."""
@@ -85,11 +86,13 @@ class Pools:
         return admitted
 
 
-def collect_pools(retriever: Retriever, queries: Queries, log_counts: NDArray[np.float32], *, beam: int) -> Pools:
+def collect_pools(
+    retriever: Retriever, queries: Queries, log_counts: NDArray[np.float32], *, beam: int, recency: float
+) -> Pools:
     """The candidates of each query and their features."""
     limit = max(BUDGETS) * max(SIZES)
     rows = [
-        _pool(retriever, history, truth, log_counts, beam, limit)
+        _pool(retriever, history, truth, log_counts, beam, limit, recency)
         for history, truth in zip(queries.history, queries.truth, strict=True)
     ]
     width = max(len(row["scores"]) for row in rows)
@@ -113,9 +116,10 @@ def _pool(
     log_counts: NDArray[np.float32],
     beam: int,
     limit: int,
+    recency: float,
 ) -> dict[str, NDArray[Any]]:
     state = retriever.encoder.encode(history)
-    sources = retriever.sources(state, history, beam=beam)
+    sources = retriever.sources(state, history, beam=beam, recency=recency)
     by_probability = np.argsort(-sources.log_probability, kind="stable")
     by_similarity = np.argsort(-sources.similar_to, kind="stable")[:limit]
     items = np.union1d(sources.items[by_probability[:limit]], sources.similar_items[by_similarity])
@@ -148,8 +152,10 @@ class Fitted:
     figures: Mapping[str, list[float]]
 
 
-def fit_weights(pools: Pools, start: ScoreWeights, free: set[str], *, neighbours_fixed: bool) -> Fitted:
+def fit_weights(pools: Mapping[float, Pools], start: ScoreWeights, free: set[str], *, neighbours_fixed: bool) -> Fitted:
     """The weights that maximize F on the pools, by coordinate ascent from several starts; `free` names may change.
+
+    `pools` holds those of each `recencies`.
 
     The figure is the mean of F over the sizes, each relative to that of `start`. If `neighbours_fixed`, neighbours are
     kept even if they do not help.
@@ -185,14 +191,14 @@ def _allowed(wanted: ScoreWeights, start: ScoreWeights, free: set[str]) -> Score
 
 
 class _Search:
-    def __init__(self, pools: Pools, start: ScoreWeights, free: set[str]) -> None:
+    def __init__(self, pools: Mapping[float, Pools], start: ScoreWeights, free: set[str]) -> None:
         self.pools, self.free = pools, free
         self.known: dict[ScoreWeights, NDArray[np.float64]] = {}
         self.scale = np.maximum(self.f(start).mean(axis=0), 1e-9)
 
     def f(self, weights: ScoreWeights) -> NDArray[np.float64]:
         if weights not in self.known:
-            self.known[weights] = self.pools.f_measures(weights)
+            self.known[weights] = self.pools[weights.recency].f_measures(weights)
         return self.known[weights]
 
     def figure(self, weights: ScoreWeights) -> NDArray[np.float64]:
@@ -225,6 +231,11 @@ class _Search:
     def _surely_better(self, tried: ScoreWeights, best: ScoreWeights) -> bool:
         gain = self.figure(tried) - self.figure(best)
         return bool(gain.mean() > SURE * gain.std() / np.sqrt(len(gain)) > 0.0)
+
+
+def recencies(start: ScoreWeights, free: set[str]) -> tuple[float, ...]:
+    """The values of `recency` that are tried."""
+    return GRID["recency"] if "recency" in free else (start.recency,)
 
 
 def free_weights(config: Config) -> set[str]:

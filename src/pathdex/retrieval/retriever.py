@@ -22,6 +22,7 @@ from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.neighbours import (
     NO_NEIGHBOURS,
     Neighbours,
+    Similar,
     add_similarity,
     join_share,
     similar_to,
@@ -177,6 +178,7 @@ class Retriever:
             float(weights.neighbour),
             float(weights.smoothing),
             float(weights.share),
+            float(weights.recency),
         )
 
     @cached_property
@@ -241,7 +243,7 @@ class Retriever:
             items, log_probability = by_paths
         if self.neighbours is None:
             return Candidates(*_most_probable(items, log_probability, candidates))
-        similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :])
+        similar = self._similar_to(state, self.weights.recency)
         # If every eligible item is scored, no others can join.
         share = 0.0 if by_paths is None else self.weights.share
         items, log_probability = join_share(
@@ -293,7 +295,11 @@ class Retriever:
         )
         return (items, log_probability) if enough else None
 
-    def sources(self, state: UserState, exclude: NDArray[np.integer], *, beam: int) -> Sources:
+    def _similar_to(self, state: UserState, recency: float) -> Similar:
+        similar: Similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :], float(recency))
+        return similar
+
+    def sources(self, state: UserState, exclude: NDArray[np.integer], *, beam: int, recency: float) -> Sources:
         """What paths and neighbours each bring for a user, before any limit."""
         excluded = as_readonly(exclude, np.int32)
         everything = _Eligible(ALL_ITEMS, self.postings.num_items, None)
@@ -301,7 +307,7 @@ class Retriever:
         assert found is not None
         if self.neighbours is None:
             return Sources(*found, np.empty(0, np.int64), np.empty(0, np.float32))
-        similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :])
+        similar = self._similar_to(state, recency)
         left = ~np.isin(similar.items, exclude)
         return Sources(*found, similar.items[left], similar.similarity[left])
 

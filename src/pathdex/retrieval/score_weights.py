@@ -11,6 +11,7 @@ PARAMETERS = {
     "neighbour": "neighbour_weight",
     "smoothing": "neighbour_smoothing",
     "share": "neighbour_share",
+    "recency": "neighbour_recency",
     "popularity": "popularity_weight",
 }
 """The hyper-parameter of each weight."""
@@ -29,6 +30,8 @@ class ScoreWeights:
     """The similarity of an item that is similar to nothing."""
     share: float = 0.2
     """The share of the candidates that neighbours provide."""
+    recency: float = 0.25
+    """The similarity to an item that a others follow in the history counts (1 + a)^-recency."""
     popularity: float = 0.0
     """The weight of the centred log item count, which is part of the item bias of a trained model."""
 
