@@ -31,6 +31,8 @@ from pathdex.training.malloc import keep_freed_memory
 
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::linear")
 STEPS = 20
+BATCH = 4096
+"""Interactions per step."""
 
 
 def run(nodes: int, repeats: int) -> dict[str, Any]:
@@ -67,14 +69,14 @@ def multiply_adds(config: Config) -> float:
     per_sample = config.embedding_dim * config.depth * width  # W_x x of all layers
     per_sample += width * config.num_nodes * (1 + later * config.paths_per_item)  # the layers' outputs
     tables = config.num_nodes * config.node_dim * width * sum(range(1, config.depth))
-    return 3.0 * (config.structure_batch_size * per_sample + tables)
+    return 3.0 * (BATCH * per_sample + tables)
 
 
 def _step(config: Config) -> tuple[StructureStep, Tensor, Tensor]:
     assert config.num_nodes is not None
     torch.manual_seed(0)
-    users = torch.randn(config.structure_batch_size, config.embedding_dim)
-    paths = torch.randint(config.num_nodes, (config.structure_batch_size, config.paths_per_item, config.depth))
+    users = torch.randn(BATCH, config.embedding_dim)
+    paths = torch.randint(config.num_nodes, (BATCH, config.paths_per_item, config.depth))
     return StructureStep(Network(config, 10, config), config), users, paths
 
 

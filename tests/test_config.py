@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathdex.config import PRESETS, Config, RunOptions, default_num_nodes, layered_values, preset_values
+from pathdex.config import (
+    PRESETS,
+    Config,
+    RunOptions,
+    default_num_nodes,
+    default_structure_batch_size,
+    layered_values,
+    preset_values,
+)
 from pathdex.errors import ConfigError
 
 
@@ -152,6 +160,11 @@ def test_invalid_toml_is_an_error(tmp_path: Path, content: bytes) -> None:
 def test_run_options_are_checked(values: dict[str, Any], rule: str) -> None:
     with pytest.raises(ConfigError, match=rule):
         RunOptions(**values)
+
+
+@pytest.mark.parametrize(("rows", "size"), [(0, 1024), (574_619, 1149), (1_500_000, 3000), (8_654_619, 4096)])
+def test_a_structure_epoch_has_about_500_steps(rows: int, size: int) -> None:
+    assert default_structure_batch_size(rows) == size
 
 
 @given(

@@ -125,7 +125,9 @@ class Config(EncoderConfig):
     rounds: int = parameter(4, "EM rounds after these epochs; each is an E-step and an M-step", low=0)
     structure_epochs: int = parameter(2, "structure epochs per E-step", low=1)
     final_epochs: int = parameter(2, "structure epochs on the final paths", low=0)
-    structure_batch_size: int = parameter(4096, "interactions per structure step", low=1)
+    structure_batch_size: int | None = parameter(
+        None, "interactions per structure step; default: derived from the number of interactions", low=1
+    )
     structure_learning_rate: float = parameter(3e-3, "learning rate of the structure model (Adam)", above=0.0)
 
     # M-step.
@@ -271,6 +273,7 @@ _PAPER = {
     "rounds": 1,
     "structure_epochs": 1,
     "final_epochs": 1,
+    "structure_batch_size": 4096,
     "start": "random",
     "scoring": "streaming",
     "shared_items": False,
@@ -322,6 +325,11 @@ def default_num_nodes(num_items: int, paths_per_item: int, depth: int, path_size
     """K such that about an eighth of the K^D paths are in use at the target path size, which leaves EM room to move."""
     wanted = 8 * num_items * paths_per_item / path_size
     return max(8, math.ceil(math.pow(wanted, 1 / depth)))
+
+
+def default_structure_batch_size(num_interactions: int) -> int:
+    """About 500 steps per epoch: on small data, large batches leave the structure model underfitted."""
+    return min(max(num_interactions // 500, 1024), 4096)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -80,8 +80,10 @@ class PathAssigner:
             return time.monotonic() - started
         chosen = np.concatenate([places.ravel() for _, places in samples.draw(config.score_samples, generator)])
         chosen = generator.permutation(chosen)
-        for begin in range(0, len(chosen), config.structure_batch_size):
-            part = chosen[begin : begin + config.structure_batch_size]
+        size = config.structure_batch_size
+        assert size is not None
+        for begin in range(0, len(chosen), size):
+            part = chosen[begin : begin + size]
             users = torch.from_numpy(vectors[part]).to(self.network.device)
             self.stream_scores(users, targets[part].astype(np.int64))
         return time.monotonic() - started

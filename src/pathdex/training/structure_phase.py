@@ -50,12 +50,14 @@ class StructurePhase(Phase):
         """Epochs that end with an M-step."""
         self.final = range(config.rounds * each, config.rounds * each + (config.final_epochs if config.rounds else 0))
         self.epochs = self.final.stop
+        assert config.structure_batch_size is not None
+        self.batch_size = config.structure_batch_size
         self.e_step = StructureStep(network, config)
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
         """The user vector before each interaction. The encoder is frozen in this phase."""
-        return position_vectors(self.network, self.data, self.config.structure_batch_size)
+        return position_vectors(self.network, self.data, self.batch_size)
 
     def begin(self) -> None:
         config = self.config
@@ -70,11 +72,11 @@ class StructurePhase(Phase):
         targets = self.data.sequences.values
         self.readers = self._readers(Stream.TARGETS, epoch)
         self.order = self.random.generator(Stream.ORDER, epoch).permutation(len(targets))
-        self.num_steps = -(-len(targets) // self.config.structure_batch_size)
+        self.num_steps = -(-len(targets) // self.batch_size)
         return self.num_steps
 
     def step(self, epoch: int, step: int) -> Mapping[str, float]:
-        size = self.config.structure_batch_size
+        size = self.batch_size
         chosen = self.order[step * size : (step + 1) * size]
         done = (epoch - self.final.start + step / self.num_steps) / max(1, self.config.final_epochs)
         rate = cosine_rate(done) if epoch in self.final else 1.0

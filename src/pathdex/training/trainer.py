@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pathdex.config import Config, EncoderConfig, RunOptions, default_num_nodes
+from pathdex.config import Config, EncoderConfig, RunOptions, default_num_nodes, default_structure_batch_size
 from pathdex.data.interactions import Interactions
 from pathdex.data.splits import Queries
 from pathdex.errors import ConfigError, DataError, Problem
@@ -161,8 +161,10 @@ def checkpointer(
 
 
 def resolve(config: Config, data: Interactions) -> Config:
-    """The configuration with `num_nodes` derived from the catalogue if it is not set."""
-    if config.num_nodes is not None:
-        return config
+    """The configuration with what follows from the size of the data, where it is not set."""
     nodes = default_num_nodes(data.num_items, config.paths_per_item, config.depth, first_path_size(config))
-    return config.replace(num_nodes=nodes)
+    derived = {
+        "num_nodes": nodes,
+        "structure_batch_size": default_structure_batch_size(data.num_interactions),
+    }
+    return config.replace(**{name: value for name, value in derived.items() if getattr(config, name) is None})
