@@ -96,7 +96,7 @@ def _nearest_neighbours(
     products = np.zeros(len(norms), np.float32)
     touched = np.empty(len(norms), np.int32)
     for row in range(len(nearest)):
-        item, count, size = first + row, 0, 0
+        item, count, size = first + row, 0, np.int64(0)
         for entry in range(users_of.offsets[item], users_of.offsets[item + 1]):
             user, weight = users_of.columns[entry], users_of.weights[entry]
             for position in range(items_of.offsets[user], items_of.offsets[user + 1]):
@@ -109,4 +109,4 @@ def _nearest_neighbours(
             score = np.float32(products[other] / (norms[item] * norms[other] + shrinkage))
             products[other] = 0
             if other != item:
-                size = heap_push(nearest[row], scores[row], size, other, score)
+                size = heap_push(nearest[row], scores[row], size, np.int64(other), score)

@@ -61,7 +61,7 @@ def beam_search(weights: StructureWeights, trie: Trie, user: Floats, beam: int, 
     state = begin(weights, user).reshape(1, -1)
     total, node = np.zeros(1, np.float32), np.zeros(1, np.int32)
     for layer in range(depth):
-        size, threshold = 0, np.float32(-np.inf)
+        size, threshold = np.int64(0), np.float32(-np.inf)  # A literal 0 would be compiled as a type of its own.
         for b in range(len(node)):
             if total[b] <= threshold:
                 break
@@ -167,7 +167,7 @@ def _score_block(weights: StructureWeights, states: Floats, nodes: Ints, result:
     """Score layer by layer, the state of every distinct prefix once and several at a time."""
     scratch = new_scratch(weights)
     count, depth = nodes.shape
-    prefix_of, parents, chosen = np.zeros(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    prefix_of, parents, chosen = np.zeros(count, np.int64), np.empty(count, np.int32), np.empty(count, np.int32)
     for layer in range(depth):
         path = 0
         for first in range(0, len(states), STATES):

@@ -127,7 +127,7 @@ def answer_user(
     return _answer(engine.index, search, history, user, exclude)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")  # Compiled on its own, it would double the time to compile queries.
 def _answer(index: Index, search: Search, history: Int32s, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
     paths = len(index.on_paths.offsets) - 1
     _, items, log_probability = find_candidates(

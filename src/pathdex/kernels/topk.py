@@ -88,7 +88,7 @@ def _sort_positions(values: Floats, positions: Ints, size: int) -> None:
         positions[j] = position
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _worse(score: Score, item: int, other_score: Score, other_item: int) -> bool:
     return bool(score < other_score or (score == other_score and item > other_item))
 
@@ -97,7 +97,7 @@ def _worse(score: Score, item: int, other_score: Score, other_item: int) -> bool
 def heap_push(items: Ints, scores: Floats, size: int, item: int, score: Score) -> int:
     """Push an item onto a bounded heap with the worst on top; return the new size. NaN counts as -inf."""
     if score != score:
-        score = -np.inf
+        score = np.float32(-np.inf)
     if size < len(items):
         position = size
         while position > 0:

@@ -22,6 +22,7 @@ from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.neighbours import (
     NO_NEIGHBOURS,
     Neighbours,
+    Similar,
     add_similarity,
     join_share,
     similar_to,
@@ -241,13 +242,19 @@ class Retriever:
             items, log_probability = by_paths
         if self.neighbours is None:
             return Candidates(*_most_probable(items, log_probability, candidates))
-        similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :])
+        similar = self._similar_to(state)
         # If every eligible item is scored, no others can join.
         share = 0.0 if by_paths is None else self.weights.share
         items, log_probability = join_share(
             similar, items, log_probability, exclude, eligible.mask, share, candidates or 0
         )
         return Candidates(items, log_probability, similarity_of(similar, items))
+
+    def _similar_to(self, state: UserState) -> Similar:
+        latest = as_readonly(state.history[-self.encoder.history_length :], np.int32)
+        assert self.neighbours is not None
+        similar: Similar = similar_to(self.neighbours, latest)
+        return similar
 
     def _eligible(self, allow: Ints | None, where: Mask | None) -> _Eligible:
         if allow is None and where is None:
@@ -301,7 +308,7 @@ class Retriever:
         assert found is not None
         if self.neighbours is None:
             return Sources(*found, np.empty(0, np.int64), np.empty(0, np.float32))
-        similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :])
+        similar = self._similar_to(state)
         left = ~np.isin(similar.items, exclude)
         return Sources(*found, similar.items[left], similar.similarity[left])
 
