@@ -30,6 +30,14 @@ PARAMETERS: dict[str, Any] = {
     "epochs": 8,
     "rounds": 4,
     "final_epochs": 1,
+    # What training would choose on held-out users.
+    "next_items": 64,
+    "neighbours": 50,
+    "path_weight": 0.6,
+    "neighbour_weight": 0.5,
+    "neighbour_smoothing": 0.02,
+    "neighbour_share": 0.4,
+    "popularity_weight": 0.5,
     # Matrices this small gain nothing from a second thread, and lose much on shared cores.
     "threads": 1,
 }
@@ -63,10 +71,12 @@ def demo(
     from pathdex.errors import StorageError
     from pathdex.evaluation.plots import m_step_records
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
+    from pathdex.recommenders.precompile import QueryCompiler
 
     if folder is not None and folder.exists():
         raise StorageError(f"{folder} exists; choose another folder")
     console = out()
+    compiler = QueryCompiler()
     catalogue = demo_catalogue(items=items, users=users, mean_length=MEAN_LENGTH, seed=seed)
     data = catalogue.data
     console.print("A small shop: each item belongs to one or two interests, and users move between interests.")
@@ -75,11 +85,12 @@ def demo(
     err().print("training the encoder, then the paths by EM")
     model = DeepRetrieval(seed=seed, **PARAMETERS)
     model.fit(split.train, callbacks=training_callbacks())
+    compiler.wait()
+    _recommendations(model, split, catalogue)
     _evaluate(model, split)
     for part in health_tables(model.health(), m_step_records(model.records)):
         console.print(part)
     _recovery(model, catalogue)
-    _recommendations(model, split, catalogue)
     if folder is not None:
         model.save(folder)
         console.print(f"\nSaved the model to {folder}. Try: pathdex inspect {folder}")

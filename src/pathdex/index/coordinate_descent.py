@@ -288,9 +288,7 @@ def _summed_scores(codes: Ints, scores: Floats, paths: Ints) -> NDArray[np.float
 
 
 @njit(cache=True, nogil=True)
-def _sum_scores(
-    codes: Ints, scores: Floats, paths: Ints, sums: NDArray[np.float64], first: int, end: int
-) -> None:
+def _sum_scores(codes: Ints, scores: Floats, paths: Ints, sums: NDArray[np.float64], first: int, end: int) -> None:
     for v in range(first, end):
         for c in range(codes.shape[1]):
             if _contains(paths[v], codes[v, c]):
@@ -317,9 +315,9 @@ def _scored_rows(scores: Floats) -> Mask:
 
 
 def _unsorted_rows(codes: Ints, scores: Floats) -> Mask:
-    padded: Mask = ((codes == EMPTY) & (scores > 0)).any(axis=1)
-    ascending: Mask = (scores[:, 1:] > scores[:, :-1]).any(axis=1)
-    return padded | ascending
+    unsorted: Mask = np.any((codes == EMPTY) & (scores > 0), axis=1)
+    unsorted |= np.any(scores[:, 1:] > scores[:, :-1], axis=1)
+    return unsorted
 
 
 def _check_rows(name: str, broken: Mask, rule: str) -> None:

@@ -62,7 +62,7 @@ def _score_items(
         _score_own(sums[item], weights, own_paths[item], codes[item], scores[item], own_scores[item])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _score_best(
     sums: Floats, weights: StructureWeights, beam: int, negligible: np.float32, codes: Ints, scores: Floats
 ) -> None:
@@ -128,7 +128,7 @@ def _score_best(
         prefixes = found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _score_own(
     sums: Floats, weights: StructureWeights, own_paths: Ints, codes: Ints, scores: Floats, own_scores: Floats
 ) -> None:

@@ -15,7 +15,6 @@ from pathdex.kernels.hashing import EMPTY, find_slot, new_table, rows_with_repea
 from pathdex.kernels.threads import run_ranges
 from pathdex.kernels.types import Floats, Ints
 
-
 ROWS_PER_RANGE = 256
 """Rows that are worth a thread."""
 

@@ -7,7 +7,7 @@ order of its codes, so that the children of a node are consecutive and the last 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -61,7 +61,8 @@ def beam_search(weights: StructureWeights, trie: Trie, user: Floats, beam: int, 
     state = begin(weights, user).reshape(1, -1)
     total, node = np.zeros(1, np.float32), np.zeros(1, np.int32)
     for layer in range(depth):
-        size, threshold = np.int64(0), np.float32(-np.inf)  # A literal 0 would be compiled as a type of its own.
+        size: Any = np.int64(0)  # A literal 0 has a type of its own, for which all would be compiled again.
+        threshold = np.float32(-np.inf)
         for b in range(len(node)):
             if total[b] <= threshold:
                 break

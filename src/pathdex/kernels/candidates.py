@@ -48,7 +48,7 @@ class PathItems(NamedTuple):
         return cls(as_readonly(offsets, np.int64), as_readonly(items, np.int32), as_readonly(log_shares))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def find_candidates(
     weights: StructureWeights,
     trie: Trie,
@@ -140,14 +140,14 @@ def _add_probability(first: Floats, sums: Floats, position: int, score: np.float
         first[position] = score
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def most_probable(items: Ints, log_probability: Floats, candidates: int) -> tuple[Ints, Floats]:
     """At most `candidates` of the items, the most probable; ties by item."""
     kept = top_k_items(items, log_probability, candidates)
     return take(items, kept), take(log_probability, kept)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def rerank(table: Floats, compact: Floats, user: Floats, items: Ints, prior: Floats, n: int) -> tuple[Ints, Floats]:
     """The best n items by x . y_v + b_v + prior, best first, ties by item.
 

@@ -100,7 +100,8 @@ def _gates_backward(
 @njit(cache=True, nogil=True, fastmath=True)
 def running_mean(values: Floats, means: Floats) -> None:
     """means[t] = mean of values[0] to values[t], (time, batch, dim)."""
-    total = np.zeros(values.shape[1:], np.float32)
+    _, batch, dim = values.shape
+    total = np.zeros((batch, dim), np.float32)
     for time in range(len(values)):
         scale = _ONE / np.float32(time + 1)
         for row in range(total.shape[0]):

@@ -76,7 +76,7 @@ def similarity_of(similar: Similar, items: Ints) -> Floats:
     return values
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def join_share(
     similar: Similar,
     items: Ints,
@@ -105,7 +105,7 @@ def add_similarity(prior: Floats, similarity: Floats, weight: float, smoothing: 
         prior[i] += np.float32(weight) * np.log(similarity[i] + np.float32(smoothing))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def join_neighbours(
     similar: Similar, items: Ints, log_probability: Floats, exclude: Int32s, mask: Mask, reserved: int, candidates: int
 ) -> tuple[Ints, Floats]:
@@ -145,7 +145,7 @@ def join_neighbours(
     return chosen, scores
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _most_similar(similar: Similar, candidates: Ints, exclude: Int32s, mask: Mask, k: int) -> Ints:
     """The k eligible items most similar to the history that are not candidates yet; ties by item."""
     left_out = new_table(len(candidates) + len(exclude))

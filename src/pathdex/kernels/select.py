@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from pathdex.kernels.gemm import LANES
 from pathdex.kernels.types import Floats, Int32s, Ints
 
-T = TypeVar("T", bound=np.generic)
 LOWEST = -(2**31)
 """Below the key of every score."""
 _MAGNITUDE = np.int32(2**31 - 1)
@@ -119,7 +118,7 @@ find_sums_above: Any = intrinsic(_find_sums_intrinsic)
 
 
 @njit(cache=True, nogil=True)
-def take(values: NDArray[T], positions: Ints) -> NDArray[T]:
+def take(values: NDArray[Any], positions: Ints) -> NDArray[Any]:
     """values[positions], which takes numba longer to compile."""
     taken = np.empty(len(positions), values.dtype)
     for i in range(len(positions)):
