@@ -27,8 +27,8 @@ PARAMETERS: dict[str, Any] = {
     "batch_size": 1024,
     "structure_batch_size": 1024,
     "path_size": 24,
-    "epochs": 8,
-    "rounds": 4,
+    "epochs": 6,
+    "rounds": 3,
     "final_epochs": 1,
     # What training would choose on held-out users.
     "next_items": 64,
@@ -41,7 +41,7 @@ PARAMETERS: dict[str, Any] = {
     # Matrices this small gain nothing from a second thread, and lose much on shared cores.
     "threads": 1,
 }
-"""Enough for this data, and trained in about a minute."""
+"""Enough for this data, and trained in seconds."""
 MEAN_LENGTH = 16
 N = 10
 HELD_OUT = 20
@@ -52,8 +52,8 @@ SHOWN_USERS = 3
 
 
 def demo(
-    users: Annotated[int, Option(help="Number of users.")] = 8_000,
-    items: Annotated[int, Option(help="Number of items.")] = 1_600,
+    users: Annotated[int, Option(help="Number of users.")] = 5_000,
+    items: Annotated[int, Option(help="Number of items.")] = 1_000,
     seed: Annotated[int, Option(help="Random seed.")] = 0,
     folder: Annotated[Path | None, Option("--out", help="Save the model to this folder.", metavar="DIR")] = None,
 ) -> None:

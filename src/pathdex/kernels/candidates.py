@@ -48,7 +48,7 @@ class PathItems(NamedTuple):
         return cls(as_readonly(offsets, np.int64), as_readonly(items, np.int32), as_readonly(log_shares))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def find_candidates(
     weights: StructureWeights,
     trie: Trie,
@@ -147,7 +147,7 @@ def most_probable(items: Ints, log_probability: Floats, candidates: int) -> tupl
     return take(items, kept), take(log_probability, kept)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def rerank(table: Floats, compact: Floats, user: Floats, items: Ints, prior: Floats, n: int) -> tuple[Ints, Floats]:
     """The best n items by x . y_v + b_v + prior, best first, ties by item.
 

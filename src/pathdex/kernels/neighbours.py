@@ -76,7 +76,7 @@ def similarity_of(similar: Similar, items: Ints) -> Floats:
     return values
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def join_share(
     similar: Similar,
     items: Ints,

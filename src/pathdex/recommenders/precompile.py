@@ -1,6 +1,6 @@
-"""Compile the query code in another process, while this one trains: numba compiles on one core only.
+"""Compile what training and queries need ahead of time, the queries in another process: numba uses only one core.
 
-Run as a program, this module compiles and exits; the code is then in numba's cache on disk.
+Run as a program, this module compiles the queries and exits; the code is then in numba's cache on disk.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from pathdex.config import Config
+from pathdex.data.demo_catalogue import demo_catalogue
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.kernels.query import answer_queries
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
+
+SHOP_ITEMS, SHOP_USERS, SHOP_LENGTH = 200, 600, 10
+"""Enough users to hold some out."""
 
 
 def small_model() -> DeepRetrieval:
@@ -27,6 +31,14 @@ def small_model() -> DeepRetrieval:
     data = Interactions(rows, Vocabulary(np.arange(2)), Vocabulary(np.arange(items)))
     untrained = Config(num_nodes=8, epochs=0, rounds=0, final_epochs=0, start="random")
     return DeepRetrieval(untrained, threads=1).fit(data, callbacks=())
+
+
+def compile_training() -> None:
+    """Train on a few rows as any training does: with either softmax, choices on held-out users, and all baselines."""
+    shop = demo_catalogue(items=SHOP_ITEMS, users=SHOP_USERS, mean_length=SHOP_LENGTH)
+    for softmax in ("full", "sampled"):
+        config = Config(num_nodes=8, epochs=1, rounds=1, final_epochs=0, softmax=softmax)
+        DeepRetrieval(config, threads=1).fit(shop.data, callbacks=())
 
 
 def is_compiled() -> bool:

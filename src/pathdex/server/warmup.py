@@ -1,4 +1,4 @@
-"""Compile ahead of time what a server needs at start."""
+"""Compile ahead of time what a server needs at start, or all that a new installation needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from pathdex.recommenders.precompile import small_model
+from pathdex.recommenders.precompile import QueryCompiler, compile_training, small_model
 from pathdex.server.model_loader import ModelLoader
 
 
@@ -24,11 +24,14 @@ class WarmupReport:
 
 
 def warm_up(model: Path | None = None) -> WarmupReport:
-    """Compile everything that serving a model needs; without a model, for the default configuration."""
+    """Compile what serving a model needs; without a model, what training and serving need by default."""
     started = time.perf_counter()
     if model is not None:
         served = ModelLoader(model).load()
     else:
+        compiler = QueryCompiler()
+        compile_training()
+        compiler.wait()
         with tempfile.TemporaryDirectory(prefix="pathdex-") as folder:
             served = ModelLoader(small_model().save(Path(folder) / "bundle")).load()
     return WarmupReport(time.perf_counter() - started, served.query_seconds, caches())
