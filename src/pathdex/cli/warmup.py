@@ -17,7 +17,7 @@ def warmup(
         typer.Argument(help="A run or a saved model. [default: a small built-in model]", metavar="[RUN]"),
     ] = None,
 ) -> None:
-    """Compile the query code and cache it on disk, so that servers on this machine start fast.
+    """Compile and cache on disk what a server of the model needs; without RUN, what training and queries need.
 
     Examples:
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
@@ -9,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from pathdex.errors import DataError
 from pathdex.index.checks import check_int, check_number, int_array, path_array, score_array
 from pathdex.index.path_ids import assign_path_ids
-from pathdex.kernels.hashing import EMPTY, rows_with_repeats
+from pathdex.kernels.hashing import EMPTY, ROWS_PER_RANGE, rows_with_repeats
+from pathdex.kernels.threads import run_ranges
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
 _TAKEN = 2**31 - 1
@@ -107,9 +110,8 @@ class AssignmentProblem:
         paths = current.copy()
         block_size = block_size or default_block_size(len(paths))
         sizes = np.bincount(paths[self.num_scored :].ravel(), minlength=len(codes)).astype(np.int32)
-        _coordinate_descent(
-            candidate_paths, scores, self.counts, current, paths, sizes, penalty, degree, iterations, block_size
-        )
+        descent = _coordinate_descent if block_size < _MIN_PARALLEL else _parallel_descent
+        descent(candidate_paths, scores, self.counts, current, paths, sizes, penalty, degree, iterations, block_size)
         assigned = np.empty(paths.shape, np.int64)
         assigned[self.order] = codes[paths]
         return assigned
@@ -134,33 +136,59 @@ def _coordinate_descent(
     for t in range(iterations):
         for start in range(0, len(candidate_paths), block_size):
             end = min(start + block_size, len(candidate_paths))
-            if end - start < _MIN_PARALLEL:
-                for v in range(start, end):
-                    own, new = seen[v - start], chosen[v - start]
-                    _sizes_without(candidate_paths[v], paths[v], t > 0, sizes, own)
-                    _choose(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
-            else:
-                _choose_in_parallel(
-                    start,
-                    end,
-                    candidate_paths,
-                    scores,
-                    counts,
-                    current,
-                    paths,
-                    t > 0,
-                    sizes,
-                    alpha,
-                    degree,
-                    seen,
-                    chosen,
-                )
             for v in range(start, end):
-                for j in range(paths.shape[1]):
-                    if t > 0:
-                        sizes[paths[v, j]] -= 1
-                    paths[v, j] = chosen[v - start, j]
-                    sizes[paths[v, j]] += 1
+                own, new = seen[v - start], chosen[v - start]
+                _sizes_without(candidate_paths[v], paths[v], t > 0, sizes, own)
+                _choose(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
+            _move(start, end, chosen, t > 0, paths, sizes)
+
+
+@njit(cache=True, nogil=True)
+def _parallel_descent(
+    candidate_paths: Int32s,
+    scores: Floats,
+    counts: Floats,
+    current: Int32s,
+    paths: Int32s,
+    sizes: Int32s,
+    alpha: float,
+    degree: float,
+    iterations: int,
+    block_size: int,
+) -> None:
+    """`_coordinate_descent` for large blocks. Small catalogues never compile it."""
+    seen = np.empty((block_size, candidate_paths.shape[1]), np.int32)
+    chosen = np.empty((block_size, paths.shape[1]), np.int32)
+    for t in range(iterations):
+        for start in range(0, len(candidate_paths), block_size):
+            end = min(start + block_size, len(candidate_paths))
+            _choose_in_parallel(
+                start,
+                end,
+                candidate_paths,
+                scores,
+                counts,
+                current,
+                paths,
+                t > 0,
+                sizes,
+                alpha,
+                degree,
+                seen,
+                chosen,
+            )
+            _move(start, end, chosen, t > 0, paths, sizes)
+
+
+@njit(cache=True, nogil=True)
+def _move(start: int, end: int, chosen: Int32s, placed: bool, paths: Int32s, sizes: Int32s) -> None:
+    """Move a block of items to the paths they have chosen."""
+    for v in range(start, end):
+        for j in range(paths.shape[1]):
+            if placed:
+                sizes[paths[v, j]] -= 1
+            paths[v, j] = chosen[v - start, j]
+            sizes[paths[v, j]] += 1
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -252,15 +280,19 @@ def _contains(values: NDArray[np.integer], wanted: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True, parallel=True)
 def _summed_scores(codes: Ints, scores: Floats, paths: Ints) -> NDArray[np.float64]:
     """sum_j s[v, pi_j(v)] of every item."""
     sums = np.zeros(len(paths))
-    for v in prange(len(paths)):
+    run_ranges(partial(_sum_scores, codes, scores, paths, sums), len(paths), least=ROWS_PER_RANGE)
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def _sum_scores(codes: Ints, scores: Floats, paths: Ints, sums: NDArray[np.float64], first: int, end: int) -> None:
+    for v in range(first, end):
         for c in range(codes.shape[1]):
             if _contains(paths[v], codes[v, c]):
                 sums[v] += scores[v, c]
-    return sums
 
 
 def _check_table(
@@ -282,13 +314,9 @@ def _scored_rows(scores: Floats) -> Mask:
     return scored
 
 
-@njit(cache=True, nogil=True, parallel=True)
 def _unsorted_rows(codes: Ints, scores: Floats) -> Mask:
-    unsorted = np.zeros(len(codes), np.bool_)
-    for v in prange(len(codes)):
-        for s in range(codes.shape[1]):
-            empty = codes[v, s] == EMPTY
-            unsorted[v] |= (empty and scores[v, s] > 0) or (s > 0 and scores[v, s] > scores[v, s - 1])
+    unsorted: Mask = np.any((codes == EMPTY) & (scores > 0), axis=1)
+    unsorted |= np.any(scores[:, 1:] > scores[:, :-1], axis=1)
     return unsorted
 
 

@@ -88,7 +88,10 @@ def _place(
             slot = find_slot(sizes, path)
             if sizes[slot, 0] == EMPTY:
                 sizes[slot, 0], sizes[slot, 1] = path, 0
-            if sizes[slot, 1] < max_size and not (paths[v, :found] == path).any():
+            repeated = False
+            for j in range(found):
+                repeated |= paths[v, j] == path
+            if sizes[slot, 1] < max_size and not repeated:
                 sizes[slot, 1] += 1
                 paths[v, found] = path
                 found += 1

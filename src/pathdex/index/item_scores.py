@@ -8,10 +8,13 @@ change the result.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from pathdex.kernels.structure import StructureWeights, layer_probabilities
+from pathdex.kernels.threads import run_ranges
 from pathdex.kernels.topk import kth_largest, select_top_k
 from pathdex.kernels.types import Floats, Ints
 
@@ -36,11 +39,12 @@ def score_item_paths(
     """
     codes = np.full((len(sums), candidate_paths), -1, np.int64)
     scores, own_scores = np.zeros(codes.shape, np.float32), np.zeros(own_paths.shape[:2], np.float32)
-    _score_items(sums, weights, beam, np.float32(negligible), own_paths, codes, scores, own_scores)
+    given = sums, weights, beam, np.float32(negligible), own_paths, codes, scores, own_scores
+    run_ranges(partial(_score_items, *given), len(sums), least=1)
     return codes, scores, own_scores
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _score_items(
     sums: Floats,
     weights: StructureWeights,
@@ -50,13 +54,15 @@ def _score_items(
     codes: Ints,
     scores: Floats,
     own_scores: Floats,
+    first: int,
+    end: int,
 ) -> None:
-    for item in prange(len(sums)):
+    for item in range(first, end):
         _score_best(sums[item], weights, beam, negligible, codes[item], scores[item])
         _score_own(sums[item], weights, own_paths[item], codes[item], scores[item], own_scores[item])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _score_best(
     sums: Floats, weights: StructureWeights, beam: int, negligible: np.float32, codes: Ints, scores: Floats
 ) -> None:
@@ -72,7 +78,9 @@ def _score_best(
     weight, old_weight = np.ones((2, beam, samples), np.float32)  # p(prefix | x_i)
     prefixes, mass[0] = 1, samples
     for layer in range(depth):
-        total[:prefixes] = 0.0
+        for b in range(prefixes):
+            for k in range(padded):
+                total[b, k] = 0.0
         flat = total.ravel()
         last = layer + 1 == depth
         wanted = len(codes) if last else beam
@@ -120,7 +128,7 @@ def _score_best(
         prefixes = found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _score_own(
     sums: Floats, weights: StructureWeights, own_paths: Ints, codes: Ints, scores: Floats, own_scores: Floats
 ) -> None:
@@ -135,20 +143,23 @@ def _score_own(
                 own_scores[j], known = scores[rank], True
         if known:
             continue
-        mass[:] = 1.0
+        for i in range(samples):
+            mass[i] = 1.0
         for layer in range(depth):
             _sum_nodes(weights.nodes, own_paths, j, layer, offset)
             for i in range(samples):
                 _add_offset(sums, i, layer, offset, inputs, i)
             layer_probabilities(weights, layer, inputs, samples, share)
-            mass *= share[:, own_paths[j, layer]]
+            for i in range(samples):
+                mass[i] *= share[i, own_paths[j, layer]]
         own_scores[j] = mass.sum()
 
 
 @njit(cache=True, nogil=True)
 def _sum_nodes(nodes: Floats, prefixes: Ints, row: int, layer: int, offset: Floats) -> None:
     """What the nodes of a prefix before `layer` add to the layer's sums."""
-    offset[:] = 0.0
+    for h in range(len(offset)):
+        offset[h] = 0.0
     first = layer * len(offset)
     for before in range(layer):
         node = prefixes[row, before]

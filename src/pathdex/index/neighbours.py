@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
@@ -96,7 +96,8 @@ def _nearest_neighbours(
     products = np.zeros(len(norms), np.float32)
     touched = np.empty(len(norms), np.int32)
     for row in range(len(nearest)):
-        item, count, size = first + row, 0, 0
+        item, count = first + row, 0
+        size: Any = np.int64(0)
         for entry in range(users_of.offsets[item], users_of.offsets[item + 1]):
             user, weight = users_of.columns[entry], users_of.weights[entry]
             for position in range(items_of.offsets[user], items_of.offsets[user + 1]):
@@ -109,4 +110,4 @@ def _nearest_neighbours(
             score = np.float32(products[other] / (norms[item] * norms[other] + shrinkage))
             products[other] = 0
             if other != item:
-                size = heap_push(nearest[row], scores[row], size, other, score)
+                size = heap_push(nearest[row], scores[row], size, np.int64(other), score)

@@ -7,12 +7,14 @@ candidate paths often have, are neighbours in memory. The table grows with the d
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from pathdex.kernels.hashing import EMPTY, find_slot, new_table
+from pathdex.kernels.hashing import EMPTY, ROWS_PER_RANGE, find_slot, new_table
+from pathdex.kernels.threads import run_ranges
 from pathdex.kernels.types import Floats, Int32s, Ints
 
 
@@ -39,8 +41,8 @@ def assign_path_ids(codes: Ints, scores: Floats, current: Ints, order: Ints, num
     found = _ids_as_found(codes, scores, current, row_of, candidate_paths, moved, kept)
     rank = np.empty(len(found), np.int32)
     rank[np.argsort(found)] = np.arange(len(found))
-    _replace_ids(candidate_paths, rank)
-    _replace_ids(kept, rank)
+    for ids in (candidate_paths, kept):
+        run_ranges(partial(_replace_ids, ids, rank), len(ids), least=ROWS_PER_RANGE)
     found.sort()
     return PathIdTable(found, candidate_paths, moved, kept)
 
@@ -55,8 +57,8 @@ def _ids_as_found(
         i = row_of[v]
         id_of = _with_room(id_of, total + codes.shape[1] + current.shape[1])
         if i < len(candidate_paths):
-            moved[i] = scores[v]
             for c in range(codes.shape[1]):
+                moved[i, c] = scores[v, c]
                 if scores[v, c] > 0:
                     candidate_paths[i, c] = _id(id_of, codes[v, c], total)
                     total += candidate_paths[i, c] == total
@@ -64,15 +66,15 @@ def _ids_as_found(
             kept[i, j] = _id(id_of, current[v, j], total)
             total += kept[i, j] == total
     found = np.empty(total, np.int64)
-    for entry in id_of:
-        if entry[0] != EMPTY:
-            found[entry[1]] = entry[0]
+    for slot in range(len(id_of)):
+        if id_of[slot, 0] != EMPTY:
+            found[id_of[slot, 1]] = id_of[slot, 0]
     return found
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _replace_ids(ids: Int32s, rank: Int32s) -> None:
-    for i in prange(len(ids)):
+@njit(cache=True, nogil=True)
+def _replace_ids(ids: Int32s, rank: Int32s, first: int, end: int) -> None:
+    for i in range(first, end):
         for c in range(ids.shape[1]):
             if ids[i, c] != EMPTY:
                 ids[i, c] = rank[ids[i, c]]
@@ -94,7 +96,8 @@ def _with_room(table: Ints, entries: int) -> Ints:
     if 2 * entries <= len(table):
         return table
     larger = new_table(entries)
-    for entry in table:
-        if entry[0] != EMPTY:
-            larger[find_slot(larger, entry[0])] = entry
+    for old in range(len(table)):
+        if table[old, 0] != EMPTY:
+            slot = find_slot(larger, table[old, 0])
+            larger[slot, 0], larger[slot, 1] = table[old, 0], table[old, 1]
     return larger

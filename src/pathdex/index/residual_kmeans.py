@@ -6,14 +6,18 @@ each other.
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit, prange
+from functools import partial
 
+import numpy as np
+from numba import njit
+
+from pathdex.kernels.threads import run_ranges
 from pathdex.kernels.types import Floats, Ints
 
 SAMPLE_PER_NODE = 256
 """Vectors per centroid in the training sample; more of them do not improve the centroids."""
 _CHUNK = 16_384
+_PER_RANGE = 256
 
 
 def fit_codebooks(vectors: Floats, num_nodes: int, depth: int, iterations: int, random: np.random.Generator) -> Floats:
@@ -44,13 +48,14 @@ def nearest_codes(vectors: Floats, codebooks: Floats, beam: int) -> Ints:
     products of centroids, which are the same for every vector.
     """
     depth, num_nodes, _ = codebooks.shape
-    between = 2 * np.einsum("lad,mbd->lmab", codebooks, codebooks, optimize=True)
+    between = np.ascontiguousarray(2 * np.einsum("lad,mbd->lmab", codebooks, codebooks, optimize=True))
     squares = (codebooks**2).sum(axis=2)
     codes = np.empty((len(vectors), min(beam, num_nodes**depth)), np.int64)
     for start in range(0, len(vectors), _CHUNK):
         chunk = vectors[start : start + _CHUNK]
         own = squares - 2 * np.einsum("vd,lad->vla", chunk, codebooks, optimize=True)
-        codes[start : start + _CHUNK] = _beam_search(own.astype(np.float32), between, codes.shape[1])
+        given = np.ascontiguousarray(own, np.float32), between, codes[start : start + _CHUNK]
+        run_ranges(partial(_beam_search, *given), len(chunk), least=_PER_RANGE)
     return codes
 
 
@@ -69,21 +74,25 @@ def _kmeans(vectors: Floats, num_nodes: int, iterations: int, random: np.random.
     return centroids
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _beam_search(own: Floats, between: Floats, beam: int) -> Ints:
-    """Beam search per vector; the cost of a code is the sum of its entries of `own` (vector, layer, node) and
-    `between` (layer, layer, node, node)."""
-    vectors, depth, num_nodes = own.shape
-    codes = np.empty((vectors, beam), np.int64)
-    for v in prange(vectors):
-        kept = 1
-        row = np.empty(num_nodes, np.float32)
-        nodes, costs = np.zeros((beam, depth), np.int64), np.zeros(beam, np.float32)
+@njit(cache=True, nogil=True)
+def _beam_search(own: Floats, between: Floats, codes: Ints, first: int, end: int) -> None:
+    """Beam search for the vectors `first` .. `end` - 1, each of which fills a row of `codes`.
+
+    The cost of a code is the sum of its entries of `own` (vector, layer, node) and `between` (layer, layer, node,
+    node).
+    """
+    _, depth, num_nodes = own.shape
+    beam = codes.shape[1]
+    row, best, costs = np.empty((3, max(beam, num_nodes)), np.float32)
+    parent, node = np.empty((2, beam), np.int64)
+    nodes, extended = np.empty((2, beam, depth), np.int64)
+    for v in range(first, end):
+        kept, costs[0] = 1, 0.0
         for layer in range(depth):
             # The `beam` best of kept x num_nodes continuations, by insertion: they are few.
-            best = np.full(beam, np.inf, np.float32)
-            parent, node = np.zeros(beam, np.int64), np.zeros(beam, np.int64)
             continuations = min(beam, kept * num_nodes)
+            for position in range(continuations):
+                best[position], parent[position], node[position] = np.inf, 0, 0
             for b in range(kept):
                 for k in range(num_nodes):
                     row[k] = costs[b] + own[v, layer, k]
@@ -100,13 +109,12 @@ def _beam_search(own: Floats, between: Floats, beam: int) -> Ints:
                             best[position], parent[position], node[position] = best[left], parent[left], node[left]
                             position = left
                         best[position], parent[position], node[position] = cost, b, k
-            extended = nodes[parent[:continuations]]
-            extended[:, layer] = node[:continuations]
-            nodes[:continuations] = extended
-            costs[:continuations] = best[:continuations]
-            kept = continuations
+            for position in range(continuations):
+                for before in range(layer):
+                    extended[position, before] = nodes[parent[position], before]
+                extended[position, layer], costs[position] = node[position], best[position]
+            nodes, extended, kept = extended, nodes, continuations
         for b in range(beam):
             codes[v, b] = 0
             for layer in range(depth):
                 codes[v, b] = codes[v, b] * num_nodes + nodes[b, layer]
-    return codes

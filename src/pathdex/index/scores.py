@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numba import njit, prange
@@ -11,7 +12,11 @@ from numpy.typing import ArrayLike
 from pathdex.errors import DataError
 from pathdex.index.checks import check_int, check_number, int_array, score_array
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table, rows_with_repeats
+from pathdex.kernels.threads import run_ranges
 from pathdex.kernels.types import Floats, Ints
+
+ROWS_PER_RANGE = 256
+"""Rows that are worth a thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +68,7 @@ class ScoreTable:
         items, codes, scores = self._check(items, codes, scores)
         if len(np.unique(items)) != len(items):
             raise DataError("items: holds an item twice, must be distinct; join the lists of each item")
-        _set_rows(self.codes, self.scores, items, codes, scores)
+        run_ranges(partial(_set_rows, self.codes, self.scores, items, codes, scores), len(items), least=ROWS_PER_RANGE)
 
     def _check(self, items: ArrayLike, codes: ArrayLike, scores: ArrayLike) -> tuple[Ints, Ints, Floats]:
         items = int_array("items", items, None)
@@ -179,11 +184,15 @@ def _merge(
             table_codes[item, s], table_scores[item, s] = EMPTY, 0.0
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _set_rows(table_codes: Ints, table_scores: Floats, items: Ints, codes: Ints, scores: Floats) -> None:
-    for row in prange(len(items)):
-        position_of = new_table(codes.shape[1])
-        row_codes, row_scores = np.empty_like(codes[row]), np.zeros_like(scores[row])
+@njit(cache=True, nogil=True)
+def _set_rows(
+    table_codes: Ints, table_scores: Floats, items: Ints, codes: Ints, scores: Floats, first: int, end: int
+) -> None:
+    position_of = new_table(codes.shape[1])
+    row_codes, row_scores = np.empty(codes.shape[1], np.int64), np.empty(codes.shape[1], np.float32)
+    for row in range(first, end):
+        for slot in range(len(position_of)):
+            position_of[slot, 0] = EMPTY
         length = 0
         for b in range(codes.shape[1]):
             if codes[row, b] == EMPTY:
@@ -191,11 +200,11 @@ def _set_rows(table_codes: Ints, table_scores: Floats, items: Ints, codes: Ints,
             slot = find_slot(position_of, codes[row, b])
             if position_of[slot, 0] == EMPTY:
                 position_of[slot, 0], position_of[slot, 1] = codes[row, b], length
-                row_codes[length] = codes[row, b]
+                row_codes[length], row_scores[length] = codes[row, b], 0.0
                 length += 1
             row_scores[position_of[slot, 1]] += scores[row, b]
-        best = np.argsort(-row_scores[:length], kind="mergesort")
+        _sort_descending(row_codes[:length], row_scores[:length])
         for s in range(table_codes.shape[1]):
             known = s < length
-            table_codes[items[row], s] = row_codes[best[s]] if known else EMPTY
-            table_scores[items[row], s] = row_scores[best[s]] if known else 0.0
+            table_codes[items[row], s] = row_codes[s] if known else EMPTY
+            table_scores[items[row], s] = row_scores[s] if known else 0.0

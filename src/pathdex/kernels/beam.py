@@ -7,7 +7,7 @@ order of its codes, so that the children of a node are consecutive and the last 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -61,7 +61,8 @@ def beam_search(weights: StructureWeights, trie: Trie, user: Floats, beam: int, 
     state = begin(weights, user).reshape(1, -1)
     total, node = np.zeros(1, np.float32), np.zeros(1, np.int32)
     for layer in range(depth):
-        size, threshold = 0, np.float32(-np.inf)
+        size: Any = np.int64(0)  # A literal 0 has a type of its own, for which all would be compiled again.
+        threshold = np.float32(-np.inf)
         for b in range(len(node)):
             if total[b] <= threshold:
                 break
@@ -167,7 +168,7 @@ def _score_block(weights: StructureWeights, states: Floats, nodes: Ints, result:
     """Score layer by layer, the state of every distinct prefix once and several at a time."""
     scratch = new_scratch(weights)
     count, depth = nodes.shape
-    prefix_of, parents, chosen = np.zeros(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    prefix_of, parents, chosen = np.zeros(count, np.int64), np.empty(count, np.int32), np.empty(count, np.int32)
     for layer in range(depth):
         path = 0
         for first in range(0, len(states), STATES):

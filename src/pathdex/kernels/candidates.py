@@ -14,7 +14,7 @@ from pathdex.kernels.gemm import dot
 from pathdex.kernels.hashing import find_item, new_slots
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
-from pathdex.kernels.select import best_items, top_k_items
+from pathdex.kernels.select import best_items, take, top_k_items
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
@@ -140,11 +140,11 @@ def _add_probability(first: Floats, sums: Floats, position: int, score: np.float
         first[position] = score
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def most_probable(items: Ints, log_probability: Floats, candidates: int) -> tuple[Ints, Floats]:
     """At most `candidates` of the items, the most probable; ties by item."""
     kept = top_k_items(items, log_probability, candidates)
-    return items[kept], log_probability[kept]
+    return take(items, kept), take(log_probability, kept)
 
 
 @njit(cache=True, nogil=True)
@@ -155,7 +155,7 @@ def rerank(table: Floats, compact: Floats, user: Floats, items: Ints, prior: Flo
     """
     if len(compact) and len(items) >= RULE_OUT * n:
         kept = rule_out(compact, user, items, prior, n)
-        items, prior = items[kept], prior[kept]
+        items, prior = take(items, kept), take(prior, kept)
     return best_items(items, score_items(table, user, items, prior), n)
 
 

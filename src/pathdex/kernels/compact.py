@@ -115,7 +115,7 @@ _dot_codes: Any = intrinsic(_dot_intrinsic)
 """_dot_codes(rows, row, user): the inner product of a row's codes with a vector padded to whole blocks of LANES."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def rule_out(rows: Floats, user: Floats, items: Ints, prior: Floats, n: int) -> Ints:
     """The positions of the items that can be among the best n by x . y_v + b_v + prior; more than n items are given."""
     count = len(items)
@@ -125,14 +125,14 @@ def rule_out(rows: Floats, user: Floats, items: Ints, prior: Floats, n: int) -> 
     return kept[: find_sums_above(high, np.float32(0.0), np.nextafter(score_of(bound), np.float32(-np.inf)), kept)]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _intervals(rows: Floats, user: Floats, items: Ints, prior: Floats) -> tuple[Floats, Floats]:
     """The ends of the interval of each score; the second array is padded with -inf to whole blocks of LANES."""
     count = len(items)
     vector = np.zeros((rows.shape[1] - HEADER) * CODES, np.float32)
-    vector[: len(user)] = user
     square = 0.0
     for k in range(len(user)):
+        vector[k] = user[k]
         square += np.float64(user[k]) ** 2
     norm = np.float32((1 + UNIT) * np.sqrt(square))
     low, errors = np.empty(count, np.float32), np.empty(count, np.float32)

@@ -132,7 +132,8 @@ def encode_history(
     count = len(latest) + (len(latest) < length)
     inputs = np.empty((count, len(start)), np.float32)
     if count > len(latest):
-        inputs[0] = start
+        for k in range(len(start)):
+            inputs[0, k] = start[k]
     copy_inputs(table, latest, inputs[count - len(latest) :])
     state = np.zeros((_state_rows(encoder, length), len(start)), np.float32)
     _advance(encoder, state, 0, inputs)

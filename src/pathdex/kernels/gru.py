@@ -155,10 +155,13 @@ def advance_gru(weights: GRU, state: Floats, count: int, inputs: Floats) -> None
     steps, dim = inputs.shape
     blocks = len(weights.hidden)
     from_inputs = np.empty((steps, len(weights.input_bias)), np.float32)
-    from_inputs[:] = weights.input_bias
+    for t in range(steps):
+        for k in range(from_inputs.shape[1]):
+            from_inputs[t, k] = weights.input_bias[k]
     gemm_accumulate(inputs, steps, weights.inputs, from_inputs)
     hidden, after = np.zeros(blocks * UNITS, np.float32), np.empty(blocks * UNITS, np.float32)
-    hidden[:dim] = state[0]
+    for k in range(dim):
+        hidden[k] = state[0, k]
     for t in range(steps):
         for i in range(blocks):
             # Back and forth: the weights of the last block are still in the cache when the next step begins.
@@ -171,8 +174,8 @@ def advance_gru(weights: GRU, state: Floats, count: int, inputs: Floats) -> None
         row = inputs[t]
         for k in range(len(total)):
             total[k] += row[k]
-    state[0] = hidden[:dim]
-    state[2] = inputs[steps - 1]
+    for k in range(dim):
+        state[0, k], state[2, k] = hidden[k], inputs[steps - 1, k]
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -32,7 +32,8 @@ def gru_forward(
     for time in range(len(gates)):
         before = states[time, first:last]
         for row in range(count):
-            products[row] = bias
+            for k in range(len(bias)):
+                products[row, k] = bias[k]
         gemm_accumulate(before, count, weight, products)
         _gates_forward(
             gates[time, first:last], by_gate, before, states[time + 1, first:last], candidate[time, first:last]
@@ -99,9 +100,9 @@ def _gates_backward(
 @njit(cache=True, nogil=True, fastmath=True)
 def running_mean(values: Floats, means: Floats) -> None:
     """means[t] = mean of values[0] to values[t], (time, batch, dim)."""
-    total = values[0].copy()
-    means[0] = total
-    for time in range(1, len(values)):
+    _, batch, dim = values.shape
+    total = np.zeros((batch, dim), np.float32)
+    for time in range(len(values)):
         scale = _ONE / np.float32(time + 1)
         for row in range(total.shape[0]):
             for k in range(total.shape[1]):

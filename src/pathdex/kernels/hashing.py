@@ -10,11 +10,14 @@ Slots are a smaller table for keys that stand in an array of their own: a slot h
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from pathdex.kernels.threads import run_ranges
 from pathdex.kernels.types import Int32s, Ints, Mask
 
 EMPTY = -1
+ROWS_PER_RANGE = 4096
+"""Rows that are worth a thread."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
 _HALF = np.uint64(32)
 _GOLDEN_32 = np.uint32(0x9E3779B9)
@@ -59,14 +62,20 @@ def find_item(slots: Int32s, shift: np.uint32, keys: Ints, key: int | np.int32) 
     return slot
 
 
-@njit(cache=True, nogil=True, parallel=True)
 def rows_with_repeats(codes: Ints) -> Mask:
     """Which rows hold a code twice; -1 may repeat."""
     repeats = np.zeros(len(codes), np.bool_)
-    for row in prange(len(codes)):
-        seen = new_table(codes.shape[1])
+    run_ranges(lambda first, end: _find_repeats(codes, first, end, repeats), len(codes), least=ROWS_PER_RANGE)
+    return repeats
+
+
+@njit(cache=True, nogil=True)
+def _find_repeats(codes: Ints, first: int, end: int, repeats: Mask) -> None:
+    seen = new_table(codes.shape[1])
+    for row in range(first, end):
+        for slot in range(len(seen)):
+            seen[slot, 0] = EMPTY
         for b in range(codes.shape[1]):
             slot = find_slot(seen, codes[row, b])
             repeats[row] |= codes[row, b] != EMPTY and seen[slot, 0] == codes[row, b]
             seen[slot, 0] = codes[row, b]
-    return repeats

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table
 from pathdex.kernels.layout import as_readonly
-from pathdex.kernels.select import top_k_items
+from pathdex.kernels.select import take, top_k_items
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
 
@@ -103,7 +103,7 @@ def join_share(
         return join_neighbours(similar, items, log_probability, exclude, mask, reserved, limit)
     if candidates:
         kept = top_k_items(items, log_probability, candidates)
-        return items[kept], log_probability[kept]
+        return take(items, kept), take(log_probability, kept)
     return items, log_probability
 
 
@@ -114,7 +114,7 @@ def add_similarity(prior: Floats, similarity: Floats, weight: float, smoothing: 
         prior[i] += np.float32(weight) * np.log(similarity[i] + np.float32(smoothing))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def join_neighbours(
     similar: Similar, items: Ints, log_probability: Floats, exclude: Int32s, mask: Mask, reserved: int, candidates: int
 ) -> tuple[Ints, Floats]:
@@ -123,13 +123,18 @@ def join_neighbours(
     A joined item that no path led to gets the lowest log probability of those found. Places that the similar items do
     not fill go back to the items from paths.
     """
-    by_paths = items[top_k_items(items, log_probability, candidates - reserved)]
+    by_paths = take(items, top_k_items(items, log_probability, candidates - reserved))
     joining = _most_similar(similar, by_paths, exclude, mask, reserved)
     position_of = new_table(len(joining))
     for position in range(len(joining)):
         slot = find_slot(position_of, joining[position])
         position_of[slot, 0], position_of[slot, 1] = joining[position], position
-    joined = np.full(len(joining), np.min(log_probability), np.float32)
+    lowest = log_probability[0] if len(items) else np.float32(0.0)
+    for one in log_probability:
+        lowest = min(lowest, one)
+    joined = np.empty(len(joining), np.float32)
+    for position in range(len(joining)):
+        joined[position] = lowest
     others, count = np.empty(len(items), np.int64), 0
     for i in range(len(items)):
         slot = find_slot(position_of, items[i])
@@ -139,11 +144,17 @@ def join_neighbours(
         else:
             joined[position_of[slot, 1]] = log_probability[i]
     others = others[:count]
-    others = others[top_k_items(items[others], log_probability[others], candidates - len(joining))]
-    return np.concatenate((items[others], joining)), np.concatenate((log_probability[others], joined))
+    best = top_k_items(take(items, others), take(log_probability, others), candidates - len(joining))
+    chosen = np.empty(len(best) + len(joining), np.int64)
+    scores = np.empty(len(chosen), np.float32)
+    for i in range(len(best)):
+        chosen[i], scores[i] = items[others[best[i]]], log_probability[others[best[i]]]
+    for i in range(len(joining)):
+        chosen[len(best) + i], scores[len(best) + i] = joining[i], joined[i]
+    return chosen, scores
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _most_similar(similar: Similar, candidates: Ints, exclude: Int32s, mask: Mask, k: int) -> Ints:
     """The k eligible items most similar to the history that are not candidates yet; ties by item."""
     left_out = new_table(len(candidates) + len(exclude))
@@ -158,5 +169,5 @@ def _most_similar(similar: Similar, candidates: Ints, exclude: Int32s, mask: Mas
             kept[count] = position
             count += 1
     kept = kept[:count]
-    best = top_k_items(similar.items[kept], similar.similarity[kept], k)
-    return similar.items[kept[best]]
+    best = top_k_items(take(similar.items, kept), take(similar.similarity, kept), k)
+    return take(similar.items, take(kept, best))

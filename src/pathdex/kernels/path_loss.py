@@ -108,8 +108,12 @@ def logit_gradient(
     `shares` (row, K) is the softmax, `each` (n, J) the responsibilities; `weights` (row,) receives their sums by row.
     Rows whose sum is below `negligible` are left out: `kept` receives the others and `gradient` their gradient.
     """
-    count, made = rows.max() + 1, 0
-    weights[:count] = _ZERO
+    count, made = 0, 0
+    for i in range(len(rows)):
+        for j in range(rows.shape[1]):
+            count = max(count, rows[i, j] + 1)
+    for row in range(count):
+        weights[row] = _ZERO
     for i in range(len(rows)):
         for j in range(rows.shape[1]):
             weights[rows[i, j]] += each[i, j]

@@ -98,11 +98,15 @@ def answer_queries(
     history_offsets: Ints,
     exclude: Int32s,
     exclude_offsets: Ints,
+    users: Floats,
     first: int,
     end: int,
     answers: Answers,
 ) -> None:
-    """Answer the queries `first` .. `end` - 1 of a batch. Without offsets, `exclude` is empty for all."""
+    """Answer the queries `first` .. `end` - 1 of a batch. Without offsets, `exclude` is empty for all.
+
+    `users` (query, dim) are the encoded histories; if empty, they are encoded here.
+    """
     encoder, index = engine.encoder, engine.index
     for query in range(first, end):
         if query + 1 < end:
@@ -113,22 +117,19 @@ def answer_queries(
         out = exclude
         if len(exclude_offsets):
             out = exclude[exclude_offsets[query] : exclude_offsets[query + 1]]
-        _, user, _ = encode_history(encoder, index.table, index.start, history, search.history_length)
+        if len(users):
+            user = users[query]
+        else:
+            _, user, _ = encode_history(encoder, index.table, index.start, history, search.history_length)
         items, scores, count = _answer(index, search, history, user, out)
-        answers.items[query, : len(items)], answers.items[query, len(items) :] = items, NO_ITEM
-        answers.scores[query, : len(items)], answers.scores[query, len(items) :] = scores, -np.inf
+        for i in range(len(items)):
+            answers.items[query, i], answers.scores[query, i] = items[i], scores[i]
+        for i in range(len(items), answers.items.shape[1]):
+            answers.items[query, i], answers.scores[query, i] = NO_ITEM, -np.inf
         answers.candidates[query] = count
 
 
-@njit(cache=True, nogil=True)
-def answer_user(
-    engine: Engine, search: Search, history: Int32s, user: Floats, exclude: Int32s
-) -> tuple[Ints, Floats, int]:
-    """The best n items for an encoded history, best first, their scores, and the number of candidates."""
-    return _answer(engine.index, search, history, user, exclude)
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")  # Compiled on its own, it would double the time to compile queries.
 def _answer(index: Index, search: Search, history: Int32s, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
     paths = len(index.on_paths.offsets) - 1
     _, items, log_probability = find_candidates(

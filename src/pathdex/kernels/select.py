@@ -16,6 +16,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from pathdex.kernels.gemm import LANES
 from pathdex.kernels.types import Floats, Int32s, Ints
@@ -26,6 +27,8 @@ _MAGNITUDE = np.int32(2**31 - 1)
 _LOW_WORD = 2**32 - 1
 RANK_SORT = 256
 """Up to this many values are sorted by counting the larger ones of each, which has no branches."""
+RUN = 32
+"""More values are sorted in runs of this many, which are merged."""
 
 _int, _lanes = ir.IntType(64), ir.VectorType(ir.IntType(32), LANES)
 
@@ -115,6 +118,15 @@ find_sums_above: Any = intrinsic(_find_sums_intrinsic)
 
 
 @njit(cache=True, nogil=True)
+def take(values: NDArray[Any], positions: Ints) -> NDArray[Any]:
+    """values[positions], which takes numba longer to compile."""
+    taken = np.empty(len(positions), values.dtype)
+    for i in range(len(positions)):
+        taken[i] = values[positions[i]]
+    return taken
+
+
+@njit(cache=True, nogil=True)
 def new_keys(count: int) -> Int32s:
     """Room for `count` keys in whole blocks of LANES."""
     return np.empty((count + LANES - 1) // LANES * LANES, np.int32)
@@ -180,9 +192,12 @@ def top_k_bound(keys: Int32s, count: int, k: int) -> tuple[np.int32, int]:
 def sort_descending(values: Ints) -> Ints:
     """Distinct integers, largest first."""
     count = len(values)
-    if count > RANK_SORT:
-        return np.sort(values)[::-1]
     ordered = np.empty(count, np.int64)
+    if count > RANK_SORT:
+        for i in range(count):
+            ordered[i] = values[i]
+        _merge_sort(ordered, values.copy())
+        return ordered
     for i in range(count):
         rank, value = 0, values[i]
         for j in range(count):
@@ -192,12 +207,45 @@ def sort_descending(values: Ints) -> Ints:
 
 
 @njit(cache=True, nogil=True)
+def _merge_sort(values: Ints, other: Ints) -> None:
+    """Sort integers in place, largest first; `other` is memory of the same size.
+
+    Numba takes seconds to compile numpy's sort.
+    """
+    count = len(values)
+    for first in range(0, count, RUN):
+        for i in range(first + 1, min(first + RUN, count)):
+            value, j = values[i], i
+            while j > first and values[j - 1] < value:
+                values[j] = values[j - 1]
+                j -= 1
+            values[j] = value
+    width = RUN
+    while width < count:
+        for i in range(count):
+            other[i] = values[i]
+        for first in range(0, count, 2 * width):
+            a, b, out = first, min(first + width, count), first
+            end_a, end_b = b, min(first + 2 * width, count)
+            while a < end_a and b < end_b:
+                later = other[b] > other[a]
+                values[out] = other[b] if later else other[a]
+                a, b, out = a + (not later), b + later, out + 1
+            while a < end_a:
+                values[out], a, out = other[a], a + 1, out + 1
+            while b < end_b:
+                values[out], b, out = other[b], b + 1, out + 1
+        width *= 2
+
+
+@njit(cache=True, nogil=True)
 def top_k_in_order(scores: Floats, count: int, k: int, keys: Int32s) -> Ints:
     """The positions of the k largest of the first `count` scores, largest first, ties by position."""
     keys = order_keys(scores, count, keys)
     positions = np.empty(count, np.int64)
     if count <= k:
-        positions[:] = np.arange(count)
+        for i in range(count):
+            positions[i] = i
         size = count
     else:
         select_first(keys, count, k, positions)
@@ -217,15 +265,16 @@ def select_first(keys: Int32s, count: int, k: int, positions: Ints) -> np.int32:
     Returns a bound that a further key must exceed to be among the k largest.
     """
     bound, ties = top_k_bound(keys, count, k)
-    size = find_above(keys, bound, positions)
-    if ties:
-        i = 0
-        while size < k:
-            if keys[i] == bound:
-                positions[size] = i
-                size += 1
-            i += 1
-        positions[:k] = np.sort(positions[:k])
+    if ties == 0:
+        find_above(keys, bound, positions)
+        return bound
+    size = 0
+    for i in range(count):
+        tied = keys[i] == bound and ties > 0
+        if tied or keys[i] > bound:
+            positions[size] = i
+            size += 1
+            ties -= tied
     return bound
 
 
@@ -240,10 +289,17 @@ def top_k_items(items: Ints, scores: Floats, k: int) -> Ints:
     best = np.empty(count, np.int64)
     size = find_above(keys, bound, best)
     if ties:
-        tied = np.flatnonzero(keys[:count] == bound)
-        if len(tied) > ties:
-            tied = tied[np.argsort(items[tied])]
-        best[size : size + ties] = tied[:ties]
+        tied, end = np.empty(count, np.int64), 0
+        for i in range(count):
+            if keys[i] == bound:
+                tied[end] = i
+                end += 1
+        if end > ties:
+            for i in range(end):
+                tied[i] = (-items[tied[i]] << 32) | tied[i]
+            tied = sort_descending(tied[:end])
+        for i in range(ties):
+            best[size + i] = tied[i] & _LOW_WORD
     return best[:k]
 
 

@@ -188,7 +188,8 @@ def advance(
     gates, recurrent = scratch.gates, scratch.recurrent
     for i in range(len(nodes)):
         state, row = states[parents[i]], weights.nodes[layer, nodes[i]]
-        recurrent[:] = weights.cell_bias
+        for k in range(len(recurrent)):
+            recurrent[k] = weights.cell_bias[k]
         gemv_accumulate(state, weights.cell, recurrent)
         for k in range(2 * hidden):
             gates[k] = row[k] + recurrent[k]

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from pathdex.kernels.types import Floats, Ints
 
@@ -88,16 +89,16 @@ def _sort_positions(values: Floats, positions: Ints, size: int) -> None:
         positions[j] = position
 
 
-@njit(cache=True, nogil=True)
-def _worse(score: Score, item: int, other_score: Score, other_item: int) -> bool:
+@njit(cache=True, nogil=True, inline="always")
+def _worse(score: Score, item: int | np.int64, other_score: Score, other_item: int | np.int64) -> bool:
     return bool(score < other_score or (score == other_score and item > other_item))
 
 
 @njit(cache=True, nogil=True)
-def heap_push(items: Ints, scores: Floats, size: int, item: int, score: Score) -> int:
+def heap_push(items: NDArray[np.integer], scores: Floats, size: int, item: int | np.int64, score: Score) -> int:
     """Push an item onto a bounded heap with the worst on top; return the new size. NaN counts as -inf."""
     if score != score:
-        score = -np.inf
+        score = np.float32(-np.inf)
     if size < len(items):
         position = size
         while position > 0:

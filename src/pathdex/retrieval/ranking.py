@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -179,12 +179,12 @@ def _add_candidates(
     for query in range(len(offsets) - 1):
         _stamp_excluded(filters, query)
         allowed = filters.masks[filters.mask_of[query]]
-        size = 0
+        size: Any = np.int64(0)
         for position in range(offsets[query], offsets[query + 1]):
             item = candidates[position]
             if allowed[item] and filters.stamps[item] != query:
                 best.candidates[query] += 1
-                size = heap_push(best.items[query], best.scores[query], size, item, scores[position])
+                size = heap_push(best.items[query], best.scores[query], size, np.int64(item), scores[position])
 
 
 @njit(cache=True, nogil=True)

@@ -28,7 +28,7 @@ from pathdex.kernels.neighbours import (
     similar_to,
     similarity_of,
 )
-from pathdex.kernels.query import Answers, Engine, Index, Search, answer_queries, answer_user, new_engine
+from pathdex.kernels.query import NO_ITEM, Answers, Engine, Index, Search, answer_queries, new_engine
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 from pathdex.retrieval.filters import Filters
@@ -36,6 +36,7 @@ from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.retrieval.user_state import HistoryEncoder, UserState, weights_under
 
 NO_OFFSETS = as_readonly(np.empty(0), np.int64)
+NOT_ENCODED = np.empty((0, 0), np.float32)
 LISTED_ITEMS = 512
 """Up to this many eligible items are scored one by one: a beam would have to widen to find them."""
 
@@ -142,6 +143,7 @@ class Retriever:
             offsets,
             excluded,
             excluded_offsets,
+            NOT_ENCODED,
             queries.start,
             queries.stop,
             answers,
@@ -156,14 +158,22 @@ class Retriever:
         """
         if self.answers_at_once(filters):
             exclude = NO_ITEMS if filters.exclude is None else as_readonly(filters.exclude[query], np.int32)
-            answer: tuple[Ints, Floats, int] = answer_user(
+            history = as_readonly(state.history, np.int32)
+            answers = Answers(np.empty((1, n), np.int64), np.empty((1, n), np.float32), np.empty(1, np.int64))
+            answer_queries(
                 self._engine,
                 self._search(n, beam, candidates),
-                as_readonly(state.history, np.int32),
-                state.vector,
+                history,
+                as_readonly(np.array([0, len(history)]), np.int64),
                 exclude,
+                NO_OFFSETS,
+                state.vector.reshape(1, -1),
+                0,
+                1,
+                answers,
             )
-            return answer
+            kept = answers.items[0] != NO_ITEM
+            return answers.items[0, kept], answers.scores[0, kept], int(answers.candidates[0])
         found = self.find_candidates(state, filters, query, beam=beam, candidates=candidates, min_candidates=n)
         return *self.rerank(state.vector, found, n), len(found.items)
 
@@ -251,6 +261,12 @@ class Retriever:
         )
         return Candidates(items, log_probability, similarity_of(similar, items))
 
+    def _similar_to(self, state: UserState, recency: float) -> Similar:
+        latest = as_readonly(state.history[-self.encoder.history_length :], np.int32)
+        assert self.neighbours is not None
+        similar: Similar = similar_to(self.neighbours, latest, float(recency))
+        return similar
+
     def _eligible(self, allow: Ints | None, where: Mask | None) -> _Eligible:
         if allow is None and where is None:
             return _Eligible(ALL_ITEMS, self.postings.num_items, None)
@@ -294,10 +310,6 @@ class Retriever:
             self.compact,
         )
         return (items, log_probability) if enough else None
-
-    def _similar_to(self, state: UserState, recency: float) -> Similar:
-        similar: Similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :], float(recency))
-        return similar
 
     def sources(self, state: UserState, exclude: NDArray[np.integer], *, beam: int, recency: float) -> Sources:
         """What paths and neighbours each bring for a user, before any limit."""

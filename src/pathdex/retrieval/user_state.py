@@ -53,7 +53,8 @@ class HistoryEncoder:
             latest = whole[-self.history_length :]
             vector = self._encode_with_torch(Ragged(latest.astype(np.int32), np.array([0, len(latest)])))[0]
             return UserState(whole, vector, np.empty((0, len(vector)), np.float32), len(latest))
-        state, vector, count = encode_history(self.compiled, self._table, self.start, whole, self.history_length)
+        codes = as_readonly(whole, np.int32)
+        state, vector, count = encode_history(self.compiled, self._table, self.start, codes, self.history_length)
         return UserState(whole, vector, state, count)
 
     def advance(self, state: UserState, item: int) -> UserState:

@@ -1,4 +1,4 @@
-"""Compile ahead of time what a server needs at start."""
+"""Compile ahead of time what a server needs at start, or all that a new installation needs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from pathdex.config import Config
-from pathdex.data.interactions import Interactions
-from pathdex.data.ragged import Ragged
-from pathdex.data.vocabulary import Vocabulary
+from pathdex.recommenders.precompile import QueryCompiler, compile_training, small_model
 from pathdex.server.model_loader import ModelLoader
 
 
@@ -29,13 +24,16 @@ class WarmupReport:
 
 
 def warm_up(model: Path | None = None) -> WarmupReport:
-    """Compile everything that serving a model needs; without a model, for the default configuration."""
+    """Compile what serving a model needs; without a model, what training and serving need by default."""
     started = time.perf_counter()
     if model is not None:
         served = ModelLoader(model).load()
     else:
+        compiler = QueryCompiler()
+        compile_training()
+        compiler.wait()
         with tempfile.TemporaryDirectory(prefix="pathdex-") as folder:
-            served = ModelLoader(_small_model(Path(folder) / "bundle")).load()
+            served = ModelLoader(small_model().save(Path(folder) / "bundle")).load()
     return WarmupReport(time.perf_counter() - started, served.query_seconds, caches())
 
 
@@ -46,14 +44,3 @@ def caches() -> tuple[Path, ...]:
     modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("pathdex.")]
     functions = [one for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)]
     return tuple(sorted({Path(one.stats.cache_path) for one in functions if one.stats.cache_path}))
-
-
-def _small_model(folder: Path) -> Path:
-    """A saved, untrained model of the default configuration."""
-    from pathdex.recommenders.deep_retrieval import DeepRetrieval
-
-    items = 64
-    rows = Ragged.from_rows([np.arange(items), np.arange(items)])
-    data = Interactions(rows, Vocabulary(np.arange(2)), Vocabulary(np.arange(items)))
-    untrained = Config(num_nodes=8, epochs=0, rounds=0, final_epochs=0, start="random")
-    return DeepRetrieval(untrained, threads=1).fit(data, callbacks=()).save(folder)

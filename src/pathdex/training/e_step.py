@@ -10,6 +10,7 @@ from torch import Tensor
 from pathdex.config import Config, EncoderConfig
 from pathdex.data.interactions import Interactions
 from pathdex.kernels.gather import RowNumbering
+from pathdex.model.adam import Adam
 from pathdex.model.lazy_adam import LazyAdam
 from pathdex.model.losses import negative_scores
 from pathdex.model.network import Network
@@ -37,10 +38,10 @@ class RerankerStep:
         self.rows = LazyAdam(network.items.rows, config.item_learning_rate)
         self.other_horizon = HorizonMap(len(network.start)).to(network.device)
         dense = [network.start, *network.encoder.parameters(), *self.other_horizon.parameters()]
-        self.dense = torch.optim.Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
-        self.structure: torch.optim.Adam | None = None
+        self.dense = Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
+        self.structure: Adam | None = None
         if isinstance(config, Config) and network.has_structure:
-            self.structure = torch.optim.Adam(network.structure.parameters(), config.structure_learning_rate)
+            self.structure = Adam(network.structure.parameters(), config.structure_learning_rate)
 
     def __call__(
         self, batch: Batch, generator: np.random.Generator, paths: Tensor | None = None, rate: float = 1.0
@@ -105,7 +106,7 @@ class StructureStep:
     def __init__(self, network: Network, config: Config) -> None:
         self.network = network
         self.rate = config.structure_learning_rate
-        self.optimizer = torch.optim.Adam(network.structure.parameters(), self.rate)
+        self.optimizer = Adam(network.structure.parameters(), self.rate)
 
     def __call__(self, users: Tensor, paths: Tensor, rate: float = 1.0) -> float:
         """Take a step for users (sample, dim) and their targets' paths (sample, path, layer); returns the loss."""

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pathdex.model.adam import Adam
 from pathdex.model.lazy_adam import LazyAdam
 from pathdex.recommenders.tree.network import TreeNetwork
 from pathdex.training.windows import Batch
@@ -56,7 +57,7 @@ class NodeStep:
         settings = network.settings
         self.network = network
         self.rates = settings.learning_rate, settings.node_learning_rate
-        self.dense = torch.optim.Adam(network.model.parameters(), settings.learning_rate)
+        self.dense = Adam(network.model.parameters(), settings.learning_rate)
         self.rows = LazyAdam(network.rows, settings.node_learning_rate)
 
     def __call__(self, batch: Batch, samples: Sequence[NodeSamples], rate: float = 1.0) -> float:
