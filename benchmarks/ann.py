@@ -36,9 +36,11 @@ from pathdex.kernels.hashing import EMPTY, find_slot, new_table
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.retrieval.filters import Filters
 
-BEAMS = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200)
+BEAMS = (1, 2, 3, 5, 10, 20, 30, 50, 75, 100, 150, 200)
 CANDIDATE_FACTORS = (2, 3, 5, 10, 20, 40)
 """Candidates as multiples of n."""
+PAIRS = [(beam, factor) for beam in (1, 2, 3, 5, 10, 20, 30, 50) for factor in (3, 5, 10)]
+"""Beams with candidates: most of them come from neighbours if the beam is narrow."""
 OWN = {"deep_retrieval": "Deep Retrieval", "index_alone": "without neighbours"}
 """Curves of Deep Retrieval: as trained, and with its index alone."""
 
@@ -104,7 +106,13 @@ class Bench:
         n = self.data.n
         beams = [one for one in BEAMS if one <= len(model.postings)]
         counts = [one * n for one in CANDIDATE_FACTORS if one * n <= len(model.items)]
+        pairs = PAIRS if model.retriever.neighbours is not None else []
         return {
+            **{
+                f"beam {beam}, candidates {factor * n}": self._deep_retrieval(model, beam=beam, candidates=factor * n)
+                for beam, factor in pairs
+                if beam <= len(model.postings) and factor * n <= len(model.items)
+            },
             **{f"beam {one}": self._deep_retrieval(model, beam=one) for one in beams},
             **{f"candidates {one}": self._deep_retrieval(model, candidates=one) for one in counts},
         }

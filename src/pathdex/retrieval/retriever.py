@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,18 +16,20 @@ from pathdex.data.ragged import Ragged
 from pathdex.index.paths import decode_paths
 from pathdex.index.postings import Postings
 from pathdex.kernels.beam import Trie, beam_search, layer_log_probabilities
-from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, find_candidates, most_probable, rerank
+from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, most_probable, rerank
 from pathdex.kernels.compact import compact_items
 from pathdex.kernels.layout import as_readonly
-from pathdex.kernels.neighbours import (
-    NO_NEIGHBOURS,
-    Neighbours,
-    add_similarity,
-    join_share,
-    similar_to,
-    similarity_of,
+from pathdex.kernels.neighbours import NO_NEIGHBOURS, Neighbours, Similar, add_similarity, similar_to, similarity_of
+from pathdex.kernels.query import (
+    Answers,
+    Engine,
+    Index,
+    Search,
+    answer_queries,
+    answer_user,
+    choose_candidates,
+    new_engine,
 )
-from pathdex.kernels.query import Answers, Engine, Index, Search, answer_queries, answer_user, new_engine
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 from pathdex.retrieval.filters import Filters
@@ -105,7 +107,7 @@ class Retriever:
         self._dim = config.embedding_dim
         self.weights = ScoreWeights.from_config(config)
 
-    @property
+    @cached_property
     def _index(self) -> Index:
         neighbours = NO_NEIGHBOURS if self.neighbours is None else self.neighbours
         return Index(self.structure, self.trie, self.on_paths, self.table, self.compact, self.encoder.start, neighbours)
@@ -232,22 +234,11 @@ class Retriever:
         """
         exclude = NO_ITEMS if filters.exclude is None else as_readonly(filters.exclude[query], np.int32)
         eligible = self._eligible(filters.allow_of(query), filters.where_of(query))
-        by_paths = self._follow_paths(state.vector, exclude, eligible, beam, candidates, min_candidates)
-        if by_paths is None:
-            listed = np.flatnonzero(eligible.mask) if eligible.listed is None else eligible.listed
-            items = listed[~np.isin(listed, exclude)]
-            log_probability = self.item_log_probabilities(state.vector, items)
-        else:
-            items, log_probability = by_paths
-        if self.neighbours is None:
-            return Candidates(*_most_probable(items, log_probability, candidates))
-        similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :])
-        # If every eligible item is scored, no others can join.
-        share = 0.0 if by_paths is None else self.weights.share
-        items, log_probability = join_share(
-            similar, items, log_probability, exclude, eligible.mask, share, candidates or 0
-        )
-        return Candidates(items, log_probability, similarity_of(similar, items))
+        search = self._search(min_candidates, beam, candidates)
+        found = self._follow_paths(self._index, search, state, exclude, eligible)
+        if found is None:
+            found = self._score_listed(state, exclude, eligible, candidates)
+        return found if self.neighbours is not None else replace(found, similarity=None)
 
     def _eligible(self, allow: Ints | None, where: Mask | None) -> _Eligible:
         if allow is None and where is None:
@@ -264,46 +255,61 @@ class Retriever:
         return _Eligible(as_readonly(where, np.bool_), count, listed)
 
     def _follow_paths(
-        self, user: Floats, exclude: Int32s, eligible: _Eligible, beam: int, candidates: int | None, min_candidates: int
-    ) -> tuple[Ints, Floats] | None:
-        """The eligible items on the best paths; None where scoring all eligible items costs less."""
+        self, index: Index, search: Search, state: UserState, exclude: Int32s, eligible: _Eligible
+    ) -> Candidates | None:
+        """The eligible items on the best paths and their neighbours; None where scoring all eligible items costs less.
+
+        `search.n` is the minimum number of candidates.
+        """
         if eligible.listed is not None:
             return None
-        num_paths, max_beam = len(self.postings), 2 * len(self.postings)
+        num_paths, max_beam, beam = len(self.postings), 2 * len(self.postings), search.beam
         if eligible.mask is not ALL_ITEMS:
             # Following more paths than the eligible items have costs more than scoring these items. If they lie on
             # paths like any other items, the beam that finds enough of them is known beforehand.
             max_beam = eligible.num_items * self.paths.shape[1]
-            if candidates is not None:
+            if search.candidates:
                 beam = int(min(num_paths, beam * self.postings.num_items / eligible.num_items))
-            beam = max(beam, math.ceil(min_candidates * num_paths / max_beam))
+            beam = max(beam, math.ceil(search.n * num_paths / max_beam))
             if beam > max_beam:
                 return None
-        enough, items, log_probability = find_candidates(
-            self.structure,
-            self.trie,
-            self.on_paths,
-            user,
-            exclude,
-            eligible.mask,
-            beam,
-            min_candidates,
-            max_beam,
-            self.compact,
+        history = as_readonly(state.history, np.int32)
+        enough, items, log_probability, similarity = choose_candidates(
+            index, search, history, state.vector, exclude, eligible.mask, beam, max_beam
         )
-        return (items, log_probability) if enough else None
+        return Candidates(items, log_probability, similarity) if enough else None
+
+    def _score_listed(
+        self, state: UserState, exclude: Int32s, eligible: _Eligible, candidates: int | None
+    ) -> Candidates:
+        """All eligible items on their own paths; no others can join."""
+        listed = np.flatnonzero(eligible.mask) if eligible.listed is None else eligible.listed
+        items = listed[~np.isin(listed, exclude)]
+        log_probability = self.item_log_probabilities(state.vector, items)
+        if candidates is not None:
+            items, log_probability = most_probable(items, log_probability, candidates)
+        if self.neighbours is None:
+            return Candidates(items, log_probability)
+        return Candidates(items, log_probability, similarity_of(self._similar_to(state), items))
+
+    def _similar_to(self, state: UserState) -> Similar:
+        assert self.neighbours is not None
+        similar: Similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :])
+        return similar
 
     def sources(self, state: UserState, exclude: NDArray[np.integer], *, beam: int) -> Sources:
         """What paths and neighbours each bring for a user, before any limit."""
-        excluded = as_readonly(exclude, np.int32)
+        index = self._index._replace(neighbours=NO_NEIGHBOURS)
         everything = _Eligible(ALL_ITEMS, self.postings.num_items, None)
-        found = self._follow_paths(state.vector, excluded, everything, beam, None, 1)
+        found = self._follow_paths(
+            index, self._search(1, beam, None), state, as_readonly(exclude, np.int32), everything
+        )
         assert found is not None
         if self.neighbours is None:
-            return Sources(*found, np.empty(0, np.int64), np.empty(0, np.float32))
-        similar = similar_to(self.neighbours, state.history[-self.encoder.history_length :])
+            return Sources(found.items, found.log_probability, np.empty(0, np.int64), np.empty(0, np.float32))
+        similar = self._similar_to(state)
         left = ~np.isin(similar.items, exclude)
-        return Sources(*found, similar.items[left], similar.similarity[left])
+        return Sources(found.items, found.log_probability, similar.items[left], similar.similarity[left])
 
     def reranker_scores(self, user: Floats, items: Ints) -> Floats:
         """s(x, v) = x . y_v + b_v of some items."""
@@ -326,8 +332,3 @@ class Retriever:
 
 def _flat(rows: Ragged) -> tuple[Int32s, Ints]:
     return as_readonly(rows.values, np.int32), as_readonly(rows.offsets, np.int64)
-
-
-def _most_probable(items: Ints, log_probability: Floats, candidates: int | None) -> tuple[Ints, Floats]:
-    """At most `candidates` of the items, the most probable; None keeps all."""
-    return (items, log_probability) if candidates is None else most_probable(items, log_probability, candidates)
