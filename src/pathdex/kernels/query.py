@@ -109,9 +109,7 @@ def answer_queries(
             for item in histories[history_offsets[query + 1] : history_offsets[query + 2]]:
                 prefetch_lines(index.table, item, ROW_LINES)
         history = histories[history_offsets[query] : history_offsets[query + 1]]
-        out = exclude
-        if len(exclude_offsets):
-            out = exclude[exclude_offsets[query] : exclude_offsets[query + 1]]
+        out = _excluded(exclude, exclude_offsets, query)
         _, user, _ = encode_history(encoder, index.table, index.start, history, search.history_length)
         items, scores, count = _answer(index, search, history, user, out)
         answers.items[query, : len(items)], answers.items[query, len(items) :] = items, NO_ITEM
@@ -121,10 +119,24 @@ def answer_queries(
 
 @njit(cache=True, nogil=True)
 def answer_user(
-    engine: Engine, search: Search, history: Int32s, user: Floats, exclude: Int32s
+    engine: Engine,
+    search: Search,
+    history: Int32s,
+    user: Floats,
+    exclude: Int32s,
+    exclude_offsets: Ints,
+    query: int,
 ) -> tuple[Ints, Floats, int]:
-    """The best n items for an encoded history, best first, their scores, and the number of candidates."""
-    return _answer(engine.index, search, history, user, exclude)
+    """The best n items for an encoded history, best first, their scores, and the number of candidates.
+
+    What is excluded is that of `query` in a batch; without offsets, `exclude` is empty for all.
+    """
+    return _answer(engine.index, search, history, user, _excluded(exclude, exclude_offsets, query))
+
+
+@njit(cache=True, nogil=True)
+def _excluded(exclude: Int32s, offsets: Ints, query: int) -> Int32s:
+    return exclude[offsets[query] : offsets[query + 1]] if len(offsets) else exclude
 
 
 @njit(cache=True, nogil=True)

@@ -18,7 +18,7 @@ from pathdex.index.postings import Postings
 from pathdex.kernels.beam import Trie, beam_search, layer_log_probabilities
 from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, most_probable, rerank
 from pathdex.kernels.compact import compact_items
-from pathdex.kernels.layout import as_readonly
+from pathdex.kernels.layout import as_readonly, entry_point
 from pathdex.kernels.neighbours import NO_NEIGHBOURS, Neighbours, Similar, add_similarity, similar_to, similarity_of
 from pathdex.kernels.query import (
     Answers,
@@ -117,6 +117,19 @@ class Retriever:
         assert self.encoder.compiled is not None
         return new_engine(self.encoder.compiled, self._index)
 
+    @cached_property
+    def _answer_queries(self) -> Any:
+        answers = Answers(np.empty((0, 1), np.int64), np.empty((0, 1), np.float32), np.empty(0, np.int64))
+        search = self._search(1, 1, None)
+        return entry_point(
+            answer_queries, self._engine, search, NO_ITEMS, NO_OFFSETS, NO_ITEMS, NO_OFFSETS, 0, 0, answers
+        )
+
+    @cached_property
+    def _answer_user(self) -> Any:
+        user, search = np.empty(self._dim, np.float32), self._search(1, 1, None)
+        return entry_point(answer_user, self._engine, search, NO_ITEMS, user, NO_ITEMS, NO_OFFSETS, 0)
+
     def answers_at_once(self, filters: Filters) -> bool:
         """Whether `answer` can be called: no masks, and a compiled encoder."""
         return self.encoder.compiled is not None and filters.allow is None and filters.where is None
@@ -133,16 +146,11 @@ class Retriever:
         candidates: int | None = None,
     ) -> None:
         """Write the answers to some queries of a batch: the encoder and `best_items` in one call."""
-        items, offsets = _flat(histories)
-        excluded, excluded_offsets = (NO_ITEMS, NO_OFFSETS) if filters.exclude is None else _flat(filters.exclude)
-        search = self._search(n, beam, candidates)
-        answer_queries(
+        self._answer_queries(
             self._engine,
-            search,
-            items,
-            offsets,
-            excluded,
-            excluded_offsets,
+            self._search(n, beam, candidates),
+            *_flat(histories),
+            *_flat(filters.exclude),
             queries.start,
             queries.stop,
             answers,
@@ -156,13 +164,9 @@ class Retriever:
         The result is that of `find_candidates` and `rerank`.
         """
         if self.answers_at_once(filters):
-            exclude = NO_ITEMS if filters.exclude is None else as_readonly(filters.exclude[query], np.int32)
-            answer: tuple[Ints, Floats, int] = answer_user(
-                self._engine,
-                self._search(n, beam, candidates),
-                as_readonly(state.history, np.int32),
-                state.vector,
-                exclude,
+            search = self._search(n, beam, candidates)
+            answer: tuple[Ints, Floats, int] = self._answer_user(
+                self._engine, search, state.history, state.vector, *_flat(filters.exclude), query
             )
             return answer
         found = self.find_candidates(state, filters, query, beam=beam, candidates=candidates, min_candidates=n)
@@ -273,9 +277,8 @@ class Retriever:
             beam = max(beam, math.ceil(search.n * num_paths / max_beam))
             if beam > max_beam:
                 return None
-        history = as_readonly(state.history, np.int32)
         enough, items, log_probability, similarity = choose_candidates(
-            index, search, history, state.vector, exclude, eligible.mask, beam, max_beam
+            index, search, state.history, state.vector, exclude, eligible.mask, beam, max_beam
         )
         return Candidates(items, log_probability, similarity) if enough else None
 
@@ -330,5 +333,8 @@ class Retriever:
         return best
 
 
-def _flat(rows: Ragged) -> tuple[Int32s, Ints]:
-    return as_readonly(rows.values, np.int32), as_readonly(rows.offsets, np.int64)
+def _flat(rows: Ragged | None) -> tuple[Int32s, Ints]:
+    """Values and offsets as compiled code reads them; both are empty for no rows."""
+    if rows is None:
+        return NO_ITEMS, NO_OFFSETS
+    return np.ascontiguousarray(rows.values, np.int32), np.ascontiguousarray(rows.offsets, np.int64)
