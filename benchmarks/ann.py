@@ -1,20 +1,22 @@
 """Deep Retrieval against nearest-neighbour indexes over the same vectors: recall of the truth by time.
 
-    python -m benchmarks ann                                   # MovieLens-1M, #nowplaying, 1,000,000 synthetic items
+    python -m benchmarks ann                                   # three real sets and 1,000,000 synthetic items
     python -m benchmarks ann --sets ml-1m --families hnswlib,scann
     python -m benchmarks ann --quick                           # check the benchmark itself
 
 Every method gets the same user vectors and returns the n best items outside the history, one query at a time on one
 thread, including the final ordering. An index searches n + |history| items, so that n remain. Times exclude the
-encoder, which is the same for all; verdicts are given with and without it.
+encoder, which is the same for all. Deep Retrieval's points are timed in turn with those of each build of a family; the
+verdict compares the two frontiers at every time from 50 microseconds on.
 """
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from benchmarks.ann_curves import OPERATING_POINTS, draw, frontier, verdict
+from benchmarks.ann_curves import FASTEST, draw, frontier, time_and_recall, verdict, worst
 from benchmarks.ann_indexes import FAMILIES, Codes, Index, Settings, as_items, as_queries, padded
 from benchmarks.ann_models import NAMES, Trained, trained
 from benchmarks.exhaustive import Exhaustive
@@ -31,12 +33,26 @@ from benchmarks.report import Report, arguments_parser, chosen, open_report
 from benchmarks.timing import Task, alternate
 from pathdex import metrics
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.retrieval.filters import Filters
 
-BEAMS = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200)
-CANDIDATE_FACTORS = (2, 5, 10, 20, 40)
+BEAMS = (1, 2, 3, 5, 10, 20, 30, 50, 75, 100, 150, 200)
+CANDIDATE_FACTORS = (2, 3, 5, 10, 20, 40)
 """Candidates as multiples of n."""
-Search = Callable[[int], Codes]
+PAIRS = [(beam, factor) for beam in (1, 2, 3, 5, 10, 20, 30, 50) for factor in (3, 5, 10)]
+"""Beams with candidates: most of them come from neighbours if the beam is narrow."""
+OWN = {"deep_retrieval": "Deep Retrieval", "index_alone": "without neighbours"}
+"""Curves of Deep Retrieval: as trained, and with its index alone."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """One point of a curve."""
+
+    call: Callable[[int], Codes]
+    """The answer to a query."""
+    prepare: Callable[[], Any] = lambda: None
+    """Called before a series of queries."""
 
 
 @dataclass(eq=False)
@@ -56,39 +72,64 @@ class Bench:
         self.seen = [np.unique(row) for row in self.data.queries.history]
         self.filters = Filters(exclude=self.data.queries.history)
         self.timed = min(self.timed, len(self.seen))
+        model = self.data.model
+        self.own = {"deep_retrieval": self._own_points(model), "index_alone": {}}
+        if model.retriever.neighbours is not None:
+            self.own["index_alone"] = self._own_points(model.without_neighbours())
+        self._own_recall: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def measure(self, searches: dict[str, Search]) -> dict[str, dict[str, Any]]:
-        """Recall and time of several searches, timed in turns."""
-        points = {}
-        for name, search in searches.items():
-            found = np.full((len(self.seen), self.data.n), -1, np.int64)
-            for query in range(len(self.seen)):
-                items = search(query)
-                found[query, : len(items)] = items
-            recall = metrics.recall(metrics.hit_matrix(found, self.data.queries.truth), self.data.queries.truth)
-            error = float(recall.std(ddof=1) / np.sqrt(len(recall)))
-            points[name] = {"recall": float(recall.mean()), "standard_error": error, "short": int((found < 0).sum())}
-        times = alternate({name: Task(search, self.timed) for name, search in searches.items()}, self.repeats)
-        return {name: {**points[name], **times[name].to_dict()} for name in searches}
+    def measure(self, searches: Mapping[str, Search]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Recall and time of searches, and of Deep Retrieval's by curve, all timed in turns."""
+        points = {("", name): search for name, search in searches.items()}
+        own = {(curve, name): search for curve, group in self.own.items() for name, search in group.items()}
+        for key, search in own.items():
+            if key not in self._own_recall:
+                self._own_recall[key] = self._recall(search)
+        found = {**self._own_recall, **{key: self._recall(search) for key, search in points.items()}}
+        tasks = {key: Task(search.call, self.timed, search.prepare) for key, search in {**points, **own}.items()}
+        figures: dict[str, dict[str, Any]] = {"": {}, **{curve: {} for curve in self.own}}
+        for (curve, name), times in alternate(tasks, self.repeats).items():
+            figures[curve][name] = {**found[curve, name], **times.to_dict()}
+        return figures.pop(""), figures
 
-    def deep_retrieval(self, **options: int) -> Search:
-        model, n = self.data.model, self.data.n
-        budget, retriever = model.search_options(n, options), model.retriever
+    def _recall(self, search: Search) -> dict[str, Any]:
+        search.prepare()
+        found = np.full((len(self.seen), self.data.n), -1, np.int64)
+        for query in range(len(self.seen)):
+            items = search.call(query)
+            found[query, : len(items)] = items
+        recall = metrics.recall(metrics.hit_matrix(found, self.data.queries.truth), self.data.queries.truth)
+        error = float(recall.std(ddof=1) / np.sqrt(len(recall)))
+        return {"recall": float(recall.mean()), "standard_error": error, "short": int((found < 0).sum())}
+
+    def _own_points(self, model: DeepRetrieval) -> dict[str, Search]:
+        n = self.data.n
+        beams = [one for one in BEAMS if one <= len(model.postings)]
+        counts = [one * n for one in CANDIDATE_FACTORS if one * n <= len(model.items)]
+        pairs = PAIRS if model.retriever.neighbours is not None else []
+        return {
+            **{
+                f"beam {beam}, candidates {factor * n}": self._deep_retrieval(model, beam=beam, candidates=factor * n)
+                for beam, factor in pairs
+                if beam <= len(model.postings) and factor * n <= len(model.items)
+            },
+            **{f"beam {one}": self._deep_retrieval(model, beam=one) for one in beams},
+            **{f"candidates {one}": self._deep_retrieval(model, candidates=one) for one in counts},
+        }
+
+    def _deep_retrieval(self, model: DeepRetrieval, **options: int) -> Search:
+        n, retriever = self.data.n, model.retriever
+        budget = model.search_options(n, options)
 
         def search(query: int) -> Codes:
             return retriever.best_items(self.states[query], self.filters, query, n=n, **budget)[0]
 
-        return search
-
-    def operating_points(self) -> dict[str, Search]:
-        n = self.data.n
-        options = {"beam": {"beam": 50}, "budget": {"candidates": min(10 * n, len(self.data.model.items))}}
-        return {name: self.deep_retrieval(**options[name]) for name in OPERATING_POINTS}
+        return Search(search)
 
     def exact(self, exhaustive: Exhaustive) -> Search:
-        return lambda query: exhaustive.best(self.users[query], self.seen[query], self.data.n)
+        return Search(lambda query: exhaustive.best(self.users[query], self.seen[query], self.data.n))
 
-    def index(self, index: Index, space: str) -> Search:
+    def index(self, index: Index, space: str, settings: Settings) -> Search:
         queries, n = padded(as_queries(self.users, space), index.multiple), self.data.n
         items = len(self.data.model.items)
 
@@ -96,7 +137,7 @@ class Bench:
             seen = self.seen[query]
             return _unseen(index.search(queries[query : query + 1], min(items, n + len(seen))), seen, n)
 
-        return search
+        return Search(search, partial(index.set, **settings))
 
 
 @njit(cache=True, nogil=True)
@@ -124,70 +165,61 @@ def measure_set(
     encode = alternate(
         {"encode": Task(lambda query: model.retriever.encoder.encode(data.queries.history[query]), bench.timed)}, 3
     )
+    exhaustive = Exhaustive(model)
+    exact, own = bench.measure({"brute force": bench.exact(exhaustive)})
+    del exhaustive
+    gc.collect()
     figures: dict[str, Any] = {
         "items": len(model.items),
         "users": len(data.queries),
         "n": data.n,
         "encode_microseconds": encode["encode"].microseconds,
         "training": {key: value for key, value in data.training.items() if key != "records"},
-        "deep_retrieval": _deep_retrieval(bench, data),
+        "brute_force": exact["brute force"],
+        "deep_retrieval": {"points": own["deep_retrieval"], **_cost(data)},
+        "index_alone": {"points": own["index_alone"]},
         "families": {},
     }
     before = report.parts.get(name, {})
-    if before.get("training") == figures["training"]:
+    if before.get("training") == figures["training"] and "index_alone" in before:
         # Families of an earlier run with the same model stay: each was timed together with Deep Retrieval.
         figures["families"] |= before["families"]
-    exhaustive = Exhaustive(model)
-    figures["brute_force"] = bench.measure({"brute force": bench.exact(exhaustive)})["brute force"]
-    del exhaustive
-    gc.collect()
     for family in families:
         missing = family.missing()
         if missing is not None:
             figures["families"][family.family] = {"missing": missing}
             report.say(f"{name}: {family.family} is left out: {missing}")
             continue
-        figures["families"][family.family] = _family(
-            family, bench, report, name, figures["encode_microseconds"], most_builds
-        )
+        figures["families"][family.family] = _family(family, bench, report, name, most_builds)
         report.add(name, figures)
         draw(report.plot_file(f"-{name}"), name, figures)
     report.add(name, figures, _table(name, figures))
     draw(report.plot_file(f"-{name}"), name, figures)
 
 
-def _deep_retrieval(bench: Bench, data: Trained) -> dict[str, Any]:
-    model, n = data.model, data.n
-    beams = [one for one in BEAMS if one <= len(model.postings)]
-    counts = [one * n for one in CANDIDATE_FACTORS if one * n <= len(model.items)]
-    points = bench.measure(
-        {
-            **{f"beam {one}": bench.deep_retrieval(beam=one) for one in beams},
-            **{f"candidates {one}": bench.deep_retrieval(candidates=one) for one in counts},
-        }
-    )
-    retriever = model.retriever
+def _cost(data: Trained) -> dict[str, Any]:
+    """Build time and memory of Deep Retrieval."""
+    model, retriever = data.model, data.model.retriever
     searched = {
         "postings": model.postings.items.nbytes + retriever.on_paths.log_shares.nbytes + model.postings.offsets.nbytes,
         "trie": retriever.trie.first_child.nbytes + retriever.trie.label.nbytes,
         "network": sum(one.nbytes for one in retriever.structure if isinstance(one, np.ndarray)),
         "paths of each item, for short allow lists": model.paths.nbytes + model.model_state.counts.nbytes,
+        "vectors in 8 bits": retriever.compact.nbytes,
+        "neighbours": sum(one.nbytes for one in retriever.neighbours or ()),
     }
     return {
-        "points": points,
         "build_seconds": data.structure_seconds,
         "bytes_per_item": {part: size / len(model.items) for part, size in searched.items()},
         "bytes_beyond_vectors_per_item": sum(searched.values()) / len(model.items),
     }
 
 
-def _family(
-    family: type[Index], bench: Bench, report: Report, name: str, encode: float, most_builds: int | None
-) -> dict[str, Any]:
-    """The first `most_builds` builds of one family, each timed together with Deep Retrieval's operating points."""
+def _family(family: type[Index], bench: Bench, report: Report, name: str, most_builds: int | None) -> dict[str, Any]:
+    """The first `most_builds` builds of one family, each timed together with Deep Retrieval."""
     model = bench.data.model
     count = len(model.items)
-    builds, own = [], []
+    builds = []
     for parameters in family.grid(count)[:most_builds]:
         items = padded(as_items(model.item_vectors, model.item_bias, parameters["space"]), family.multiple)
         index = family()
@@ -195,14 +227,12 @@ def _family(
         index.build(items, **parameters)
         seconds = {"seconds": time.perf_counter() - clock, "cpu_seconds": time.process_time() - processor}
         size = index.nbytes()
-        points = []
-        deep = bench.measure(bench.operating_points())
-        for settings in family.settings(count):
-            index.set(**settings)
-            points.append(
-                {"settings": settings, **bench.measure({"index": bench.index(index, parameters["space"])})["index"]}
-            )
-        own.append(deep)
+        settings = family.settings(count)
+        points, own = bench.measure({_words(one): bench.index(index, parameters["space"], one) for one in settings})
+        curve = frontier(time_and_recall(points.values()))
+        verdicts = {
+            key: verdict(frontier(time_and_recall(group.values())), curve) for key, group in own.items() if group
+        }
         builds.append(
             {
                 "parameters": parameters,
@@ -210,24 +240,21 @@ def _family(
                 "bytes_per_item": size / count,
                 "bytes_beyond_vectors_per_item": size / count - items.itemsize * (model.config.embedding_dim + 1),
                 "points": points,
+                "own_microseconds": {
+                    key: {point: row["cpu_microseconds"] for point, row in group.items()} for key, group in own.items()
+                },
+                "verdicts": verdicts,
             }
         )
-        report.say(f"{name}: {family.family} {_words(parameters)}: built in {seconds['seconds']:.1f} s")
+        said = "; ".join(f"{OWN[key]} {_shown(one)}" for key, one in verdicts.items())
+        report.say(f"{name}: {family.family} {_words(parameters)}: built in {seconds['seconds']:.1f} s; {said}")
         del index, items
         gc.collect()
-    beside = {
-        point: {
-            "recall": own[0][point]["recall"],
-            "microseconds": float(np.median([one[point]["microseconds"] for one in own])),
-        }
-        for point in OPERATING_POINTS
+    return {
+        "builds": builds,
+        "frontier": frontier([point for one in builds for point in time_and_recall(one["points"].values())]),
+        "verdicts": {key: worst([one["verdicts"][key] for one in builds]) for key in builds[0]["verdicts"]},
     }
-    curve = frontier([(point["microseconds"], point["recall"]) for one in builds for point in one["points"]])
-    verdicts = {
-        point: {"without_encoder": verdict(one, curve, 0.0), "with_encoder": verdict(one, curve, encode)}
-        for point, one in beside.items()
-    }
-    return {"builds": builds, "frontier": curve, "verdicts": verdicts}
 
 
 def _words(parameters: Settings) -> str:
@@ -238,26 +265,21 @@ def _table(name: str, figures: dict[str, Any]) -> Table:
     n, encode = figures["n"], figures["encode_microseconds"]
     title = (
         f"{name}: {figures['items']:,} items, recall@{n} of {figures['users']:,} users' truth, one thread; encoding "
+        f"adds {encode:.0f} us to all; lowest ratio of recalls at equal time from {FASTEST:.0f} us on"
     )
-    title += f"adds {encode:.0f} us to all"
-    columns = ("index", "best recall", "build, s", "bytes/item beyond vectors")
-    table = Table(*columns, *(f"at the time of {label}" for label in OPERATING_POINTS.values()), title=title)
+    table = Table("index", "best recall", "build, s", "bytes/item beyond vectors", *OWN.values(), title=title)
     deep = figures["deep_retrieval"]
-    best = max(point["recall"] for point in deep["points"].values())
-    table.add_row(
-        "Deep Retrieval",
-        f"{100 * best:.2f}%",
-        f"{deep['build_seconds']:.0f}",
-        f"{deep['bytes_beyond_vectors_per_item']:.0f}",
-        end_section=True,
-    )
+    for key, label in OWN.items():
+        if points := figures[key]["points"]:
+            cost = (f"{deep['build_seconds']:.0f}", f"{deep['bytes_beyond_vectors_per_item']:.0f}")
+            best = max(point["recall"] for point in points.values())
+            table.add_row(label, f"{100 * best:.2f}%", *(cost if key == "deep_retrieval" else ()))
     exact = figures["brute_force"]
-    table.add_row("brute force", f"{100 * exact['recall']:.2f}%, {exact['microseconds']:,.0f} us")
+    table.add_row("brute force", f"{100 * exact['recall']:.2f}%, {exact['cpu_microseconds']:,.0f} us", end_section=True)
     for family, row in figures["families"].items():
         if "missing" in row:
             table.add_row(family, row["missing"])
             continue
-        cells = [_cell(row["verdicts"][point]["without_encoder"]) for point in OPERATING_POINTS]
         table.add_row(
             family,
             f"{100 * row['frontier'][-1][1]:.2f}%",
@@ -265,14 +287,20 @@ def _table(name: str, figures: dict[str, Any]) -> Table:
             " to ".join(
                 f"{value:.0f}" for value in _range([one["bytes_beyond_vectors_per_item"] for one in row["builds"]])
             ),
-            *cells,
+            *(_shown(row["verdicts"][key]) for key in OWN if key in row["verdicts"]),
         )
     return table
 
 
-def _cell(one: dict[str, Any]) -> str:
-    reached = "no answer in that time" if one["curve_recall"] is None else f"{100 * one['curve_recall']:.2f}%"
-    return f"{reached}; Deep Retrieval {one['verdict']}: {100 * one['recall']:.2f}%, {one['microseconds']:.0f} us"
+def _shown(one: dict[str, Any]) -> str:
+    lowest = one["lowest"]
+    if lowest is None:
+        return f"{one['verdict']}: the index has no answer"
+    recall = 100 * (lowest["recall"] or 0.0)
+    return (
+        f"{one['verdict']}: {lowest['ratio']:.3f} at {lowest['microseconds']:.0f} us, "
+        f"{recall:.2f}% to {100 * lowest['curve_recall']:.2f}%"
+    )
 
 
 def _range(values: list[float]) -> tuple[float, float]:
@@ -298,5 +326,5 @@ def main(arguments: list[str]) -> None:
             name, report, items=items, test_users=200 if given.quick else 2000, quick=given.quick, retrain=given.retrain
         )
         with threadpool_limits(1):
-            bench = Bench(data, timed=100 if given.quick else 500, repeats=2 if given.quick else 3)
+            bench = Bench(data, timed=100 if given.quick else 500, repeats=2 if given.quick else 5)
             measure_set(name, data, families, bench, report, given.builds)

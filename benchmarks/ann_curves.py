@@ -1,8 +1,8 @@
-"""Curves of recall by time: the frontier of an index, Deep Retrieval relative to it, and the plot."""
+"""Curves of recall by time: the frontier of an index, Deep Retrieval relative to it at every time, and the plot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,20 @@ import numpy as np
 
 from benchmarks.plots import new_axes, style, write
 
-OPERATING_POINTS = {"beam": "B = 50", "budget": "10 n candidates"}
-"""Operating points of Deep Retrieval: the paper's beam, and a number of candidates."""
-ON = 0.01
+FASTEST = 50.0
+"""Curves are compared from so many microseconds per query on."""
+ON = 0.005
 """A recall at most this share below a curve counts as on it."""
+TIMES = (50, 70, 100, 150, 200, 300, 500, 1000)
+"""Microseconds at which both recalls are recorded."""
 
 Point = tuple[float, float]
+Figures = Mapping[str, Any]
+
+
+def time_and_recall(points: Iterable[Figures]) -> list[Point]:
+    """Points of a curve. CPU time of the one thread is its time on a quiet machine and hardly depends on other load."""
+    return [(one["cpu_microseconds"], one["recall"]) for one in points]
 
 
 def frontier(points: Sequence[Point]) -> list[Point]:
@@ -35,38 +43,50 @@ def recall_at(curve: Sequence[Point], spent: float) -> float | None:
     return float(np.interp(np.log(spent), np.log(times), recalls))
 
 
-def verdict(own: dict[str, float], curve: Sequence[Point], encode: float) -> dict[str, Any]:
-    """Whether a point of Deep Retrieval lies above, on or below a curve at equal time; `encode` is added to both."""
-    spent = own["microseconds"] + encode
-    reached = recall_at([(time + encode, recall) for time, recall in curve], spent)
-    if reached is None or own["recall"] >= reached:
-        word = "above"
-    else:
-        word = "on" if own["recall"] >= (1 - ON) * reached else "below"
-    share = None if not reached else own["recall"] / reached
-    return {"microseconds": spent, "recall": own["recall"], "curve_recall": reached, "ratio": share, "verdict": word}
+def verdict(own: Sequence[Point], curve: Sequence[Point]) -> dict[str, Any]:
+    """Whether a frontier lies above, on or below a curve at every time from FASTEST on, and where it is lowest.
+
+    Between their points both are linear in log time, so their ratio is lowest at a point of one of them.
+    """
+    times = sorted({FASTEST, *(spent for spent, _ in (*own, *curve) if spent > FASTEST)})
+    compared = [row for spent in times if (row := _compare(own, curve, spent))["ratio"] is not None]
+    at_times = {str(spent): _compare(own, curve, spent) for spent in TIMES}
+    if not compared:
+        return {"verdict": "above", "lowest": None, "at": at_times}
+    lowest = min(compared, key=lambda row: float(row["ratio"]))
+    word = "above" if lowest["ratio"] >= 1 else "on" if lowest["ratio"] >= 1 - ON else "below"
+    return {"verdict": word, "lowest": lowest, "at": at_times}
+
+
+def worst(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The least favourable of the verdicts over several builds, with its number as `build`."""
+    numbered = [{**one, "build": number} for number, one in enumerate(verdicts)]
+    return min(numbered, key=lambda one: np.inf if one["lowest"] is None else one["lowest"]["ratio"])
+
+
+def _compare(own: Sequence[Point], curve: Sequence[Point], spent: float) -> dict[str, Any]:
+    """The recall of both at a time; a curve without an answer by then has no recall, and there is no ratio to it."""
+    recall, other = recall_at(own, spent), recall_at(curve, spent)
+    ratio = None if not other else (recall or 0.0) / other
+    return {"microseconds": spent, "recall": recall, "curve_recall": other, "ratio": ratio}
 
 
 def draw(file: Path, name: str, figures: dict[str, Any]) -> None:
     """Plot all curves of one data set."""
     title = f"{name}: {figures['items']:,} items, one thread, without the encoder"
-    figure, axes = new_axes(title, "microseconds per query", f"recall@{figures['n']} of the held-out truth, %")
+    figure, axes = new_axes(title, "CPU microseconds per query", f"recall@{figures['n']} of the held-out truth, %")
     axes.set_xscale("log")
+    axes.axvline(FASTEST, color="#bbbbbb", linewidth=1, linestyle=":")
     measured = {family: row for family, row in figures["families"].items() if "frontier" in row}
     for number, (family, row) in enumerate(measured.items()):
         times, recalls = np.array(row["frontier"]).T
         axes.plot(times, 100 * recalls, label=family, linewidth=1.1, **style(number))
-    points = figures["deep_retrieval"]["points"]
-    own = frontier([(one["microseconds"], one["recall"]) for one in points.values()])
-    times, recalls = np.array(own).T
-    axes.plot(times, 100 * recalls, color="black", linewidth=2.4, label="Deep Retrieval")
-    marked = {"beam 50": ("*", "B = 50"), f"candidates {10 * figures['n']}": ("h", "10 n candidates")}
-    for point, (marker, label) in marked.items():
-        if point in points:
-            one = points[point]
-            axes.plot(one["microseconds"], 100 * one["recall"], marker, color="black", markersize=12, label=label)
+    for key, label, line in (("deep_retrieval", "Deep Retrieval", "-"), ("index_alone", "without neighbours", "--")):
+        if points := figures[key]["points"]:
+            times, recalls = np.array(frontier(time_and_recall(points.values()))).T
+            axes.plot(times, 100 * recalls, line, color="black", linewidth=2.4, label=label)
     exact = figures["brute_force"]
     axes.axhline(100 * exact["recall"], color="#888888", linewidth=1, linestyle=":")
-    axes.plot(exact["microseconds"], 100 * exact["recall"], "x", color="#555555", markersize=8, label="brute force")
+    axes.plot(exact["cpu_microseconds"], 100 * exact["recall"], "x", color="#555555", markersize=8, label="brute force")
     axes.legend(frameon=False, fontsize=8, loc="lower right")
     write(figure, file)

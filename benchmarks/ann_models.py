@@ -20,7 +20,7 @@ from pathdex.data.splits import Queries, Split
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 SYNTHETIC = "synthetic"
-NAMES = ("ml-1m", "nowplaying", SYNTHETIC)
+NAMES = ("ml-1m", "nowplaying", "amazon-beauty", SYNTHETIC)
 SEED = 0
 REDUCED: dict[str, Any] = {
     "num_nodes": 100,
@@ -55,7 +55,8 @@ class Trained:
 
 
 def trained(name: str, report: Report, *, items: int, test_users: int, quick: bool, retrain: bool) -> Trained:
-    """The model of a data set, from the cache or trained now. `items` and `test_users` size the synthetic set."""
+    """The model of a data set, from the cache or trained now. `items` and `test_users` size the synthetic set, which
+    has as many validation users as test users."""
     if name == SYNTHETIC:
         parameters, n = (QUICK, 50) if quick else (REDUCED, 200)
         split = _synthetic_split(items, test_users)
@@ -73,7 +74,9 @@ def trained(name: str, report: Report, *, items: int, test_users: int, quick: bo
 def _train(folder: Path, split: Split, parameters: dict[str, Any], report: Report) -> None:
     report.say(f"training {folder.name}; cached in {folder}")
     started = time.monotonic()
-    model = pathdex.DeepRetrieval(seed=SEED, **parameters).fit(split.train, callbacks=[TrainingLog()])
+    model = pathdex.DeepRetrieval(seed=SEED, **parameters).fit(
+        split.train, validation=split.valid, callbacks=[TrainingLog()]
+    )
     seconds = time.monotonic() - started
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder / "bundle", overwrite=True)
@@ -87,7 +90,7 @@ def _synthetic_split(items: int, test_users: int) -> Split:
     with tempfile.TemporaryDirectory(prefix="pathdex-bench-") as folder:
         file = pathdex.generate(Path(folder) / "planted.parquet", **{**size, "items": items}, seed=SEED)
         data = pathdex.read(file)
-    return pathdex.split_users(data, valid_users=0, test_users=test_users, seed=SEED)
+    return pathdex.split_users(data, valid_users=test_users, test_users=test_users, seed=SEED)
 
 
 def _digest(parameters: dict[str, Any]) -> str:

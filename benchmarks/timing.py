@@ -22,6 +22,8 @@ class Task:
 
     call: Callable[[int], Any]
     calls: int
+    prepare: Callable[[], Any] = lambda: None
+    """Called before each repeat and not timed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +62,13 @@ class Times:
 def alternate(tasks: Mapping[str, Task], repeats: int) -> dict[str, Times]:
     """Run the tasks in turn, `repeats` times, so that other load on the machine affects all alike."""
     for task in tasks.values():
+        task.prepare()
         for argument in range(min(WARM_CALLS, task.calls)):
             task.call(argument)
     rounds: dict[str, list[tuple[Seconds, float]]] = {name: [] for name in tasks}
     for _ in range(repeats):
         for name, task in tasks.items():
+            task.prepare()
             rounds[name].append(clock(task))
     return {name: Times(*map(np.array, zip(*rows, strict=True))) for name, rows in rounds.items()}
 

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 import pytest
+from benchmarks import ann_curves
 from benchmarks.__main__ import NAMES
 from benchmarks.peers import table, verdict, windows
 from benchmarks.robustness import BASELINES, CEILING, OWN, flags, ratios
@@ -88,3 +89,37 @@ def test_the_table_has_a_row_per_epoch_and_one_of_our_own() -> None:
 def test_windows_share_one_item_so_that_every_other_item_is_a_target_once() -> None:
     found = windows(Ragged.from_rows([[1, 2, 3, 4, 5, 6], [7, 8, 9], [1, 2, 3, 4, 5], [4]]), 2)
     assert [row.tolist() for row in found] == [[1, 2, 3], [3, 4, 5], [5, 6], [7, 8, 9], [1, 2, 3], [3, 4, 5], [4]]
+
+
+CURVE = [(40.0, 0.10), (100.0, 0.20), (400.0, 0.30)]
+"""A frontier of (microseconds, recall)."""
+
+
+def test_a_curve_is_above_another_only_if_it_is_at_every_time() -> None:
+    better = [(spent, recall + 0.01) for spent, recall in CURVE]
+    assert ann_curves.verdict(better, CURVE)["verdict"] == "above"
+    assert ann_curves.verdict(CURVE, CURVE)["verdict"] == "above"
+    found = ann_curves.verdict(CURVE, better)
+    assert found["verdict"] == "below"
+    # At 50 microseconds 0.1 + 0.1 log(50 / 40) / log(100 / 40) = 0.1244.
+    assert found["lowest"]["microseconds"] == 50
+    assert found["lowest"]["ratio"] == pytest.approx(0.1244 / 0.1344, abs=1e-4)
+    assert found["at"]["100"]["ratio"] == pytest.approx(0.20 / 0.21)
+
+
+def test_a_curve_at_most_half_a_percent_below_is_on_it() -> None:
+    assert ann_curves.verdict([(spent, 0.996 * recall) for spent, recall in CURVE], CURVE)["verdict"] == "on"
+    assert ann_curves.verdict([(spent, 0.994 * recall) for spent, recall in CURVE], CURVE)["verdict"] == "below"
+
+
+def test_what_a_curve_does_below_50_microseconds_does_not_count() -> None:
+    assert ann_curves.verdict([(49.0, 0.30)], CURVE)["verdict"] == "above"
+    late = ann_curves.verdict([(60.0, 0.30)], CURVE)
+    assert (late["verdict"], late["lowest"]["ratio"]) == ("below", 0)
+    never = ann_curves.verdict(CURVE, [(1000.0, 0.0)])
+    assert (never["verdict"], never["lowest"]) == ("above", None)
+
+
+def test_the_least_favourable_build_decides() -> None:
+    verdicts = [ann_curves.verdict(CURVE, [(50.0, recall)]) for recall in (0.05, 0.2, 0.1)]
+    assert ann_curves.worst(verdicts) == {**verdicts[1], "build": 1}

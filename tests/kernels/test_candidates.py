@@ -5,19 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathdex.index.postings import Postings
 from pathdex.kernels.candidates import (
     ALL_ITEMS,
     NO_COMPACT,
     NO_ITEMS,
     PathItems,
-    find_candidates,
     gather_items,
     most_probable,
     rerank,
 )
 from pathdex.kernels.layout import as_readonly
-from tests.kernels.structures import DIM, packed, random_structure, trie_of
 
 # Path 0 holds items 0 and 1, path 1 items 1 and 2, path 2 item 3; each item has the same share of its path.
 ON_PATHS = PathItems.pack(
@@ -95,29 +92,3 @@ def test_reranking_equals_sorting_and_nan_is_last(prior: list[float], n: int) ->
     )
     ranked = sorted(range(len(prior)), key=lambda item: (-(-np.inf if np.isnan(prior[item]) else prior[item]), item))
     assert items.tolist() == ranked[:n]
-
-
-def test_a_beam_doubles_until_there_are_enough_candidates() -> None:
-    weights = packed(random_structure("mlp", 4, 2, 0))
-    postings = Postings.from_paths(np.arange(16)[:, None], 4, 2)  # one item per path
-    on_paths = PathItems.pack(postings.offsets, postings.items, np.zeros(16, np.float32))
-
-    def search(beam: int, min_candidates: int, max_beam: int) -> tuple[bool, int]:
-        enough, items, _ = find_candidates(
-            weights,
-            trie_of(postings),
-            on_paths,
-            np.ones(DIM, np.float32),
-            NO_ITEMS,
-            ALL_ITEMS,
-            beam,
-            min_candidates,
-            max_beam,
-            NO_COMPACT,
-        )
-        return enough, len(items)
-
-    assert search(3, 0, 99) == (True, 3)
-    assert search(3, 5, 99) == (True, 6)
-    assert search(3, 99, 99) == (True, 16)  # every path has been followed
-    assert search(3, 7, 11) == (False, 6)

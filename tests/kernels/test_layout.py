@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import njit
 
-from pathdex.kernels.layout import as_matrix, as_readonly
+from pathdex.kernels.layout import as_matrix, as_readonly, entry_point
 
 
 def test_a_readonly_view_shares_memory_and_leaves_the_original_writable() -> None:
@@ -36,3 +37,13 @@ def test_a_mapped_array_becomes_a_plain_array_without_a_copy(tmp_path: Path) -> 
 def test_torch_weights_are_transposed() -> None:
     assert as_matrix(np.array([[1, 2, 3], [4, 5, 6]])).tolist() == [[1, 4], [2, 5], [3, 6]]
     assert as_matrix(np.zeros((5, 2, 3))).shape == (5, 3, 2)
+
+
+def test_an_entry_point_gives_the_result_of_the_function() -> None:
+    @njit
+    def first(array: np.ndarray, add: int) -> float:
+        return array[0] + add
+
+    call = entry_point(first, as_readonly(np.zeros(1)), 0)
+    assert call(as_readonly(np.array([2.0])), 3) == 5
+    assert call(np.array([4.0, 1.0], np.float32), 3) == 7  # writable

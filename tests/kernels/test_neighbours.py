@@ -1,17 +1,17 @@
 """Similarities to a history and candidates from neighbours, by hand and against a dictionary."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS
+from pathdex.kernels.candidates import ALL_ITEMS, NO_COMPACT, PathItems, gather
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.neighbours import (
+    NO_NEIGHBOURS,
     Neighbours,
     add_similarity,
     join_neighbours,
-    join_share,
+    neighbour_entries,
     similar_to,
     similarity_of,
 )
@@ -22,6 +22,14 @@ NEAR = Neighbours(
     as_readonly(np.array([1, 2, 2, 3]), np.int32),
     as_readonly(np.array([0.5, 0.25, 0.5, 0.125])),
 )
+
+
+def neighbours_of(rows: list[dict[int, float]]) -> Neighbours:
+    return Neighbours.pack(
+        np.cumsum([0, *(len(row) for row in rows)]),
+        np.array([item for row in rows for item in row], np.int32),
+        np.array([value for row in rows for value in row.values()], np.float32),
+    )
 
 
 def test_similarities_add_up_over_the_distinct_items_of_a_history() -> None:
@@ -51,59 +59,113 @@ def test_no_history_is_similar_to_nothing() -> None:
     st.sampled_from([0.0, 0.3, 1.0]),
 )
 def test_similarities_equal_a_dictionary(rows: list[dict[int, float]], history: list[int], recency: float) -> None:
-    near = Neighbours(
-        as_readonly(np.cumsum([0, *(len(row) for row in rows)]), np.int64),
-        as_readonly(np.array([item for row in rows for item in row]), np.int32),
-        as_readonly(np.array([value for row in rows for value in row.values()])),
-    )
+    near = neighbours_of(rows)
     weights = {item: (len(history) - position) ** -recency for position, item in enumerate(history)}
     expected = [sum(weight * rows[item].get(other, 0.0) for item, weight in weights.items()) for other in range(10)]
     similar = similar_to(near, np.array(history, np.int64), recency)
     np.testing.assert_allclose(similarity_of(similar, np.arange(10)), expected, rtol=1e-5)
 
 
-def join(reserved: int, candidates: int, exclude: list[int] | None = None) -> dict[int, float]:
-    """Paths found items 0 and 3; the history is item 0, then 1."""
-    items, log_p = join_neighbours(
-        similar_to(NEAR, np.array([0, 1]), 0.0),
-        np.array([0, 3]),
-        np.array([-1.0, -2.0], np.float32),
-        NO_ITEMS if exclude is None else as_readonly(np.array(exclude), np.int32),
-        ALL_ITEMS,
-        reserved,
-        candidates,
-    )
-    return dict(zip(items.tolist(), log_p.tolist(), strict=True))
+# Path 0 holds item 0, path 1 item 3.
+ON_PATHS = PathItems.pack(np.array([0, 1, 2]), np.array([0, 3], np.int32), np.zeros(2, np.float32))
+
+
+def join(
+    share: float,
+    candidates: int,
+    exclude: tuple[int, ...] = (),
+    mask: tuple[bool, ...] = (),
+    near: Neighbours = NEAR,
+) -> dict[int, tuple[float, float]]:
+    """Log probability and similarity of each item. Paths found items 0 and 3; the history is item 0, then 1, then 0."""
+    excluded, allowed = as_readonly(np.array(exclude), np.int32), as_readonly(np.array(mask), np.bool_)
+    history = as_readonly(np.array([0, 1, 0]), np.int32)
+    room = neighbour_entries(near, history)
+    log_p = np.array([-1.0, -2.0], np.float32)
+    found = gather(ON_PATHS, np.array([0, 1]), log_p, excluded, allowed, NO_COMPACT, room)
+    rows = join_neighbours(found, near, history, 0.0, allowed, share, candidates)
+    return {item: (log_p, similarity) for item, log_p, similarity in zip(*(row.tolist() for row in rows), strict=True)}
 
 
 def test_the_most_similar_item_joins_with_the_lowest_probability() -> None:
-    assert join(reserved=1, candidates=3) == pytest.approx({0: -1.0, 3: -2.0, 2: -2.0})
-    assert join(reserved=1, candidates=3, exclude=[2]) == pytest.approx({0: -1.0, 3: -2.0, 1: -2.0})
+    found = {0: (-1.0, 0.0), 3: (-2.0, 0.125)}
+    assert join(0.34, 3) == {**found, 2: (-2.0, 0.75)}
+    assert join(0.34, 3, exclude=(2,)) == {**found, 1: (-2.0, 0.5)}
+    assert join(0.34, 3, mask=(True, True, False, True)) == {**found, 1: (-2.0, 0.5)}
 
 
 def test_a_joining_item_that_paths_found_keeps_its_probability() -> None:
-    assert join(reserved=1, candidates=2, exclude=[1, 2]) == pytest.approx({0: -1.0, 3: -2.0})
+    assert join(1.0, 2, exclude=(1, 2)) == {0: (-1.0, 0.0), 3: (-2.0, 0.125)}
 
 
 def test_places_without_similar_items_go_back_to_the_paths() -> None:
-    assert join(reserved=2, candidates=2, exclude=[1, 2, 3]) == pytest.approx({0: -1.0, 3: -2.0})
+    assert join(1.0, 2, exclude=(1, 2, 3)) == {0: (-1.0, 0.0)}
+    assert join(1.0, 1, exclude=(1, 2, 3)) == {0: (-1.0, 0.0)}
 
 
 def test_a_share_of_the_candidates_joins() -> None:
-    near = Neighbours.pack(np.array([0, 2, 2, 2, 2]), np.array([2, 3], np.int32), np.array([0.5, 0.2], np.float32))
-    similar = similar_to(near, np.array([0]), 0.0)
-    items, log_p = np.array([1]), np.array([-1.0], np.float32)
-    nothing, everything = np.empty(0, np.int32), np.empty(0, np.bool_)
-    many, many_log_p = np.array([0, 1]), np.array([-1.0, -2.0], np.float32)
-    # Half of two candidates: the likelier of the two from paths, and the most similar item.
-    assert join_share(similar, many, many_log_p, nothing, everything, 0.5, 2)[0].tolist() == [0, 2]
-    # Without a limit the share is added.
-    assert join_share(similar, many, many_log_p, nothing, everything, 0.5, 0)[0].tolist() == [0, 1, 2]
+    # Half of two candidates: the likelier of the two on paths, and the most similar item.
+    assert list(join(0.5, 2)) == [0, 2]
+    # Without a limit the share of the items on paths is added.
+    assert list(join(0.5, 0)) == [0, 3, 2]
     # Half of one candidate is none.
-    assert join_share(similar, items, log_p, nothing, everything, 0.5, 1)[0].tolist() == [1]
-    assert join_share(similar, many, many_log_p, nothing, everything, 0.0, 1)[0].tolist() == [0]
-    # All candidates are neighbours.
-    assert join_share(similar, many, many_log_p, nothing, everything, 1.0, 2)[0].tolist() == [2, 3]
+    assert list(join(0.5, 1)) == [0]
+    assert list(join(0.0, 1)) == [0]
+    # All candidates are neighbours, however few items are on paths.
+    assert sorted(join(1.0, 2)) == [1, 2]
+    assert sorted(join(1.0, 3, exclude=(0,))) == [1, 2, 3]
+    # Nothing is on the paths.
+    assert join(1.0, 2, exclude=(0, 3)) == {1: (0.0, 0.5), 2: (0.0, 0.75)}
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    on_path=st.dictionaries(st.integers(0, 39), st.sampled_from([-3.0, -2.0, -1.0]), max_size=20),
+    near=st.lists(
+        st.dictionaries(st.integers(0, 39), st.sampled_from([0.25, 0.5]), max_size=9), min_size=40, max_size=40
+    ),
+    history=st.lists(st.integers(0, 39), max_size=6),
+    exclude=st.sets(st.integers(0, 39), max_size=9),
+    recency=st.sampled_from([0.0, 1.0, 2.0]),
+    share=st.sampled_from([0.0, 0.2, 0.5, 1.0]),
+    candidates=st.integers(0, 30),
+)
+def test_joining_equals_sets(
+    on_path: dict[int, float],
+    near: list[dict[int, float]],
+    history: list[int],
+    exclude: set[int],
+    recency: float,
+    share: float,
+    candidates: int,
+) -> None:
+    """Paths hold one item each. Two items have weights of 1 and a power of one half, so sums are exact."""
+    history = history[-2:] if recency else history
+    items, log_p = np.array(list(on_path), np.int32), np.array(list(on_path.values()), np.float32)
+    paths = PathItems.pack(np.arange(len(items) + 1), items, np.zeros(len(items), np.float32))
+    lists = neighbours_of(near)
+    latest, excluded = as_readonly(np.array(history), np.int32), as_readonly(np.array(sorted(exclude)), np.int32)
+    room = neighbour_entries(lists, latest)
+    found = gather(paths, np.arange(len(items)), log_p, excluded, ALL_ITEMS, NO_COMPACT, room)
+    rows = [row.tolist() for row in join_neighbours(found, lists, latest, recency, ALL_ITEMS, share, candidates)]
+
+    weights = {item: (len(history) - position) ** -recency for position, item in enumerate(history)}
+    similarity = {item: sum(weights[one] * near[one].get(item, 0.0) for one in weights) for item in range(40)}
+    eligible = {item: value for item, value in on_path.items() if item not in exclude}
+    reserved = int(share * (candidates or len(eligible)))
+    limit = candidates or len(eligible) + reserved
+    likely = sorted(eligible, key=lambda item: (-eligible[item], item))
+    left = [item for item in range(40) if similarity[item] and item not in {*exclude, *likely[: limit - reserved]}]
+    joining = sorted(left, key=lambda item: (-similarity[item], item))[:reserved]
+    others = [item for item in likely if item not in joining][: limit - len(joining)]
+    lowest = min(eligible.values(), default=0.0)
+    expected = [(item, eligible.get(item, lowest), similarity[item]) for item in {*others, *joining}]
+    assert sorted(zip(*rows, strict=True)) == sorted(expected)
+
+
+def test_without_neighbours_the_most_probable_items_stay() -> None:
+    assert join(1.0, 1, near=NO_NEIGHBOURS) == {0: (-1.0, 0.0)}
+    assert join(1.0, 0, near=NO_NEIGHBOURS) == {0: (-1.0, 0.0), 3: (-2.0, 0.0)}
 
 
 def test_similarity_is_added_to_the_prior() -> None:

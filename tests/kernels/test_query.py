@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathdex.data.ragged import Ragged
-from pathdex.kernels.query import NO_ITEM, Answers, new_engine
+from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS
+from pathdex.kernels.layout import as_readonly
+from pathdex.kernels.query import NO_ITEM, Answers, choose_candidates, new_engine
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from tests.random_model import random_model
@@ -28,6 +30,7 @@ def at_once(model: DeepRetrieval, histories: Ragged, filters: Filters, parts: li
 
 @pytest.mark.parametrize("encoder", ["gru", "pooled", "attention"])
 @pytest.mark.parametrize("structure", ["mlp", "recurrent"])
+@pytest.mark.parametrize("neighbours", [0, 8])
 @settings(max_examples=15, deadline=None)
 @given(
     histories=rows,
@@ -40,6 +43,7 @@ def at_once(model: DeepRetrieval, histories: Ragged, filters: Filters, parts: li
 def test_one_call_equals_the_steps_one_by_one(
     encoder: str,
     structure: str,
+    neighbours: int,
     histories: list[list[int]],
     exclude: list[list[int]] | None,
     n: int,
@@ -47,7 +51,7 @@ def test_one_call_equals_the_steps_one_by_one(
     spare: int | None,
     cut: int,
 ) -> None:
-    model = random_model(ITEMS, encoder=encoder, structure=structure)
+    model = random_model(ITEMS, encoder=encoder, structure=structure, neighbours=neighbours)
     retriever, batch = model.retriever, Ragged.from_rows(histories)
     filters = NO_FILTERS if exclude is None else Filters(exclude=Ragged.from_rows(exclude))
     candidates = None if spare is None else n + spare
@@ -64,6 +68,35 @@ def test_one_call_equals_the_steps_one_by_one(
         assert alone[2] == len(every.items)
         assert found.items[query].tolist() == [*items.tolist(), *[NO_ITEM] * (n - len(items))]
         assert found.scores[query].tolist() == [*scores.tolist(), *[-np.inf] * (n - len(items))]
+
+
+def test_a_beam_doubles_until_there_are_enough_candidates() -> None:
+    retriever = random_model(ITEMS, paths_per_item=1).retriever
+    user, paths = retriever.encoder.encode(np.array([3])).vector, len(retriever.postings)
+    histories = as_readonly(np.array([3]), np.int32)
+
+    def search(beam: int, n: int, max_beam: int) -> tuple[bool, int]:
+        found = choose_candidates(
+            retriever._index, retriever._search(n, beam, None), histories, user, NO_ITEMS, ALL_ITEMS, beam, max_beam
+        )
+        return found[0], len(found[1])
+
+    sizes = [search(beam, 0, paths)[1] for beam in range(1, paths + 1)]
+    assert search(3, sizes[2], 99) == (True, sizes[2])
+    assert search(3, sizes[2] + 1, 99) == (True, sizes[5])
+    assert search(3, sizes[5] + 1, 11) == (False, sizes[5])
+    assert search(3, ITEMS + 1, 2 * paths) == (True, ITEMS)  # every path has been followed
+
+
+def test_neighbours_count_as_candidates() -> None:
+    alone, near = random_model(ITEMS), random_model(ITEMS, neighbours=8, neighbour_share=1.0)
+    state, wanted = near.state([101, 104]), 9
+    by_paths = alone.retriever.find_candidates(state, NO_FILTERS, 0, beam=1)
+    limits = {"beam": 1, "candidates": wanted, "min_candidates": wanted}
+    assert len(by_paths.items) < wanted
+    found = near.retriever.find_candidates(state, NO_FILTERS, 0, **limits)
+    assert len(found.items) == wanted
+    assert found.log_probability.min() == by_paths.log_probability.min()  # of the same beam
 
 
 def test_an_engine_keeps_its_arrays_alive() -> None:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from pathdex.kernels.beam import Trie, beam_search
 from pathdex.kernels.compact import COMPACT_LINES, rule_out
 from pathdex.kernels.exp import fast_exp, fast_log
 from pathdex.kernels.gemm import dot
@@ -15,7 +14,6 @@ from pathdex.kernels.hashing import find_item, new_slots
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
 from pathdex.kernels.select import best_items, take, top_k_items
-from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
 ALL_ITEMS = as_readonly(np.empty(0), np.bool_)
@@ -48,56 +46,48 @@ class PathItems(NamedTuple):
         return cls(as_readonly(offsets, np.int64), as_readonly(items, np.int32), as_readonly(log_shares))
 
 
-@njit(cache=True, nogil=True)
-def find_candidates(
-    weights: StructureWeights,
-    trie: Trie,
-    on_paths: PathItems,
-    user: Floats,
-    exclude: Int32s,
-    mask: Mask,
-    beam: int,
-    min_candidates: int,
-    max_beam: int,
-    compact: Floats,
-) -> tuple[bool, Ints, Floats]:
-    """The eligible items on the paths that a beam finds, and log sum_j p(c_j | x) p(v | c_j) of each.
+class Gathered(NamedTuple):
+    """The distinct items of a query in one hash table: excluded ones first, then those on paths, then free places."""
 
-    An empty `mask` allows all items. If fewer than `min_candidates` are eligible, the beam doubles until there are
-    enough or it holds every path. The first result is False if the beam would have to exceed `max_beam`. The items'
-    rows of `compact`, if any, are prefetched.
-    """
-    paths = len(on_paths.offsets) - 1
-    while True:
-        positions, log_p = beam_search(weights, trie, user, min(beam, paths), weights.depth)
-        items, log_probability = gather_items(on_paths, positions, log_p, exclude, mask, compact)
-        if len(items) >= min_candidates or beam >= paths:
-            return True, items, log_probability
-        if 2 * beam > max_beam:
-            return False, items, log_probability
-        beam *= 2
+    items: Ints
+    log_probability: Floats
+    """log sum_j p(c_j | x) p(v | c_j) of the items on paths."""
+    excluded: int
+    """The number of excluded items."""
+    end: int
+    """The number of items, excluded ones included."""
+    slots: Int32s
+    """See `pathdex.kernels.hashing`."""
+    shift: np.uint32
 
 
 @njit(cache=True, nogil=True)
 def gather_items(
     on_paths: PathItems, positions: Ints, log_p: Floats, exclude: Int32s, mask: Mask, compact: Floats
 ) -> tuple[Ints, Floats]:
+    """The items of `gather` and their log probabilities."""
+    found = gather(on_paths, positions, log_p, exclude, mask, compact, 0)
+    return found.items[found.excluded : found.end], found.log_probability[found.excluded : found.end]
+
+
+@njit(cache=True, nogil=True)
+def gather(
+    on_paths: PathItems, positions: Ints, log_p: Floats, exclude: Int32s, mask: Mask, compact: Floats, room: int
+) -> Gathered:
     """The distinct eligible items on paths, given by position, in the order of their first path.
 
-    Returns log sum_j p(c_j | x) p(v | c_j) of each. An empty `mask` allows all items. The items' rows of `compact`, if
-    any, are prefetched.
+    An empty `mask` allows all items. The items' rows of `compact`, if any, are prefetched.
     """
-    total = 0
+    total = len(exclude) + room
     for path in positions:
         first = on_paths.offsets[path]
         total += on_paths.offsets[path + 1] - first
         prefetch_lines(on_paths.items, first, PATH_LINES)
         prefetch_lines(on_paths.log_shares, first, PATH_LINES)
-    excluded = len(exclude)
-    # A slot holds 1 + the position of an item: excluded items first, then those found.
-    slots, shift = new_slots(excluded + total)
-    items = np.empty(excluded + total, np.int64)
-    first_score, sums = np.empty(excluded + total, np.float32), np.ones(excluded + total, np.float32)
+    # A slot holds 1 + the position of an item.
+    slots, shift = new_slots(total)
+    items = np.empty(total, np.int64)
+    first_score, sums = np.empty(total, np.float32), np.ones(total - room, np.float32)
     count = 0
     for item in exclude:
         slot = find_item(slots, shift, items, item)
@@ -107,11 +97,13 @@ def gather_items(
             slots[slot] = count
     excluded = count
     for rank in range(len(positions)):
-        for posting in range(on_paths.offsets[positions[rank]], on_paths.offsets[positions[rank] + 1]):
-            item = on_paths.items[posting]
+        first, end = on_paths.offsets[positions[rank]], on_paths.offsets[positions[rank] + 1]
+        on_path, shares, path_score = on_paths.items[first:end], on_paths.log_shares[first:end], log_p[rank]
+        for i in range(len(on_path)):
+            item = on_path[i]
             if len(mask) and not mask[item]:
                 continue
-            score = log_p[rank] + on_paths.log_shares[posting]
+            score = path_score + shares[i]
             slot = find_item(slots, shift, items, item)
             position = slots[slot] - 1
             if position < 0:
@@ -122,11 +114,10 @@ def gather_items(
                 slots[slot] = count
             elif position >= excluded:
                 _add_probability(first_score, sums, position, score)
-    scores = first_score[excluded:count]
-    sums = sums[excluded:count]
+    scores, sums = first_score[excluded:count], sums[excluded:count]
     for i in range(len(scores)):
         scores[i] += fast_log(sums[i])
-    return items[excluded:count], scores
+    return Gathered(items, first_score, excluded, count, slots, shift)
 
 
 @njit(cache=True, nogil=True)

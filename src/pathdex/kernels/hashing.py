@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from pathdex.kernels.threads import run_ranges
 from pathdex.kernels.types import Int32s, Ints, Mask
@@ -53,7 +54,7 @@ def new_slots(entries: int) -> tuple[Int32s, np.uint32]:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def find_item(slots: Int32s, shift: np.uint32, keys: Ints, key: int | np.int32) -> int:
+def find_item(slots: Int32s, shift: np.uint32, keys: NDArray[np.integer], key: int | np.int32) -> int:
     """The slot that holds the key, or the empty slot where it belongs."""
     mixed = np.uint32(np.uint32(key) * _GOLDEN_32)
     slot: int = np.int64(mixed >> shift) & (slots.shape[0] - 1)

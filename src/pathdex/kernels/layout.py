@@ -4,11 +4,14 @@ Numba compiles a function once per argument type, and a mapped array has another
 read-only. Making all weights read-only lets one compiled version serve both.
 """
 
+# mypy: disallow-untyped-calls=False
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numba import typeof
 from numpy.typing import DTypeLike, NDArray
 
 
@@ -22,3 +25,12 @@ def as_readonly(array: NDArray[Any], dtype: DTypeLike = np.float32) -> NDArray[A
 def as_matrix(weight: NDArray[Any]) -> NDArray[Any]:
     """A weight (out, in), as torch stores it, as a read-only matrix (in, out), so that products go row by row."""
     return as_readonly(np.swapaxes(weight, -1, -2))
+
+
+def entry_point(function: Any, *arguments: Any) -> Any:
+    """The machine code of a compiled function for the types of some arguments.
+
+    A call of it skips the look-up of types, which takes longer than a narrow beam. Later arguments must have the same
+    types; only whether an array is read-only does not matter.
+    """
+    return function.compile(tuple(typeof(one) for one in arguments))

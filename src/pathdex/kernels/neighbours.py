@@ -1,4 +1,8 @@
-"""Candidates from the neighbours of a history's items: summed similarities in one hash table."""
+"""Candidates from the neighbours of a history's items.
+
+Similarities are added up in the hash table that holds the items on paths, so that every item has one position for all
+that is known about it, and choosing among them needs no further lookups.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pathdex.kernels.hashing import EMPTY, find_slot, new_table
+from pathdex.kernels.candidates import Gathered
+from pathdex.kernels.exp import fast_log
+from pathdex.kernels.hashing import EMPTY, find_item, find_slot, new_slots, new_table
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.select import take, top_k_items
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
@@ -41,28 +47,31 @@ class Similar(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def similar_to(neighbours: Neighbours, history: NDArray[np.integer], recency: float) -> Similar:
-    """The neighbours of the distinct items of a history.
+def recency_weights(history: NDArray[np.integer], recency: float) -> Floats:
+    """(1 + a)^-recency at the first occurrence of each item, where a others follow its latest one; 0 elsewhere."""
+    weights = np.zeros(len(history), np.float32)
+    read, shift = new_slots(len(history))
+    for i in range(len(history)):
+        slot = find_item(read, shift, history, history[i])
+        if read[slot] == 0:
+            read[slot] = i + 1
+        weights[read[slot] - 1] = (len(history) - i) ** -recency
+    return weights
 
-    The similarity to an item that a others follow counts (1 + a)^-recency, by its latest occurrence.
-    """
+
+@njit(cache=True, nogil=True)
+def similar_to(neighbours: Neighbours, history: NDArray[np.integer], recency: float) -> Similar:
+    """The neighbours of the distinct items of a history, weighted by `recency_weights`."""
     total = 0
-    latest = new_table(len(history))
-    for position in range(len(history)):
-        item = history[position]
+    for item in history:
         total += neighbours.offsets[item + 1] - neighbours.offsets[item]
-        slot = find_slot(latest, item)
-        latest[slot, 0], latest[slot, 1] = item, position
-    position_of = new_table(total)
+    position_of, weights = new_table(total), recency_weights(history, recency)
     found, similarity = np.empty(total, np.int64), np.empty(total, np.float32)
     count = 0
-    for item in history:
-        slot = find_slot(latest, item)
-        position = latest[slot, 1]
-        if position == EMPTY:
+    for i in range(len(history)):
+        item = history[i]
+        if weights[i] == 0:
             continue
-        latest[slot, 1] = EMPTY
-        weight = np.float32((len(history) - position) ** -recency)
         for entry in range(neighbours.offsets[item], neighbours.offsets[item + 1]):
             other = neighbours.items[entry]
             slot = find_slot(position_of, other)
@@ -70,7 +79,7 @@ def similar_to(neighbours: Neighbours, history: NDArray[np.integer], recency: fl
                 position_of[slot, 0], position_of[slot, 1] = other, count
                 found[count], similarity[count] = other, 0.0
                 count += 1
-            similarity[position_of[slot, 1]] += weight * neighbours.similarities[entry]
+            similarity[position_of[slot, 1]] += weights[i] * neighbours.similarities[entry]
     return Similar(found[:count], similarity[:count], position_of)
 
 
@@ -86,88 +95,106 @@ def similarity_of(similar: Similar, items: Ints) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def join_share(
-    similar: Similar,
-    items: Ints,
-    log_probability: Floats,
-    exclude: Int32s,
-    mask: Mask,
-    share: float,
-    candidates: int,
-) -> tuple[Ints, Floats]:
-    """At most `candidates` items (0: no limit), a `share` of them from neighbours; without a limit these are added."""
-    size = len(items) if candidates == 0 else min(len(items), candidates)
-    reserved = int(share * size)
-    if reserved:
-        limit = candidates if candidates else len(items) + reserved
-        return join_neighbours(similar, items, log_probability, exclude, mask, reserved, limit)
-    if candidates:
-        kept = top_k_items(items, log_probability, candidates)
-        return take(items, kept), take(log_probability, kept)
-    return items, log_probability
+def add_similarity(prior: Floats, similarity: Floats, weight: float, smoothing: float) -> None:
+    """prior += weight log(smoothing + similarity), in place."""
+    factor, least = np.float32(weight), np.float32(smoothing)
+    for i in range(len(prior)):
+        prior[i] += factor * fast_log(similarity[i] + least)
 
 
 @njit(cache=True, nogil=True)
-def add_similarity(prior: Floats, similarity: Floats, weight: float, smoothing: float) -> None:
-    """prior += weight log(smoothing + similarity), in place."""
-    for i in range(len(prior)):
-        prior[i] += np.float32(weight) * np.log(similarity[i] + np.float32(smoothing))
+def neighbour_entries(neighbours: Neighbours, history: Int32s) -> int:
+    """How many entries the lists of a history's items have together; 0 if the model has no neighbours."""
+    total = 0
+    if len(neighbours.offsets):
+        for item in history:
+            total += neighbours.offsets[item + 1] - neighbours.offsets[item]
+    return total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def join_neighbours(
-    similar: Similar, items: Ints, log_probability: Floats, exclude: Int32s, mask: Mask, reserved: int, candidates: int
-) -> tuple[Ints, Floats]:
-    """At most `candidates` items: those from paths and, in `reserved` places, the most similar of the others.
+    found: Gathered,
+    neighbours: Neighbours,
+    history: Int32s,
+    recency: float,
+    mask: Mask,
+    share: float,
+    candidates: int,
+) -> tuple[Ints, Floats, Floats]:
+    """At most `candidates` items: those on paths and, as a `share` of them, the most similar of the others.
 
-    A joined item that no path led to gets the lowest log probability of those found. Places that the similar items do
-    not fill go back to the items from paths.
+    Without a limit (`candidates` 0) the share of the items on paths is added to them. A joined item that no path led to
+    gets the lowest log probability of those found. Places that the similar items do not fill go back to the items on
+    paths. `found` has room for the `neighbour_entries` of the history. Returns items, log probabilities and
+    similarities, which are 0 for a model without neighbours.
     """
-    by_paths = take(items, top_k_items(items, log_probability, candidates - reserved))
-    joining = _most_similar(similar, by_paths, exclude, mask, reserved)
-    position_of = new_table(len(joining))
-    for position in range(len(joining)):
-        slot = find_slot(position_of, joining[position])
-        position_of[slot, 0], position_of[slot, 1] = joining[position], position
-    lowest = log_probability[0] if len(items) else np.float32(0.0)
-    for one in log_probability:
-        lowest = min(lowest, one)
-    joined = np.empty(len(joining), np.float32)
-    for position in range(len(joining)):
-        joined[position] = lowest
-    others, count = np.empty(len(items), np.int64), 0
-    for i in range(len(items)):
-        slot = find_slot(position_of, items[i])
-        if position_of[slot, 0] == EMPTY:
-            others[count] = i
-            count += 1
-        else:
-            joined[position_of[slot, 1]] = log_probability[i]
-    others = others[:count]
-    best = top_k_items(take(items, others), take(log_probability, others), candidates - len(joining))
-    chosen = np.empty(len(best) + len(joining), np.int64)
-    scores = np.empty(len(chosen), np.float32)
-    for i in range(len(best)):
-        chosen[i], scores[i] = items[others[best[i]]], log_probability[others[best[i]]]
-    for i in range(len(joining)):
-        chosen[len(best) + i], scores[len(best) + i] = joining[i], joined[i]
-    return chosen, scores
+    first, end = found.excluded, found.end
+    items, log_probability = found.items, found.log_probability
+    if len(neighbours.offsets) == 0:
+        kept = first + top_k_items(items[first:end], log_probability[first:end], candidates if candidates else end)
+        return take(items, kept), take(log_probability, kept), np.zeros(len(kept), np.float32)
+    similarity, last = _add_similar(found, neighbours, history, recency, mask)
+    on_paths, own = items[first:end], log_probability[first:end]
+    reserved = int(share * (candidates if candidates else end - first))
+    limit = candidates if candidates else end - first + reserved
+    kept = first + top_k_items(on_paths, own, limit - reserved)
+    if reserved:
+        joining = _most_similar(items, similarity, first, last, kept, reserved)
+        log_probability[end:last] = np.min(own) if len(own) else np.float32(0.0)
+        others = _without(first, end, joining[joining < end])
+        others = take(others, top_k_items(take(items, others), take(log_probability, others), limit - len(joining)))
+        kept = np.concatenate((others, joining))
+    return take(items, kept), take(log_probability, kept), take(similarity, kept)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _most_similar(similar: Similar, candidates: Ints, exclude: Int32s, mask: Mask, k: int) -> Ints:
-    """The k eligible items most similar to the history that are not candidates yet; ties by item."""
-    left_out = new_table(len(candidates) + len(exclude))
-    for item in candidates:
-        left_out[find_slot(left_out, item), 0] = item
-    for item in exclude:
-        left_out[find_slot(left_out, item), 0] = item
-    kept, count = np.empty(len(similar.items), np.int64), 0
-    for position in range(len(similar.items)):
-        item = similar.items[position]
-        if (len(mask) == 0 or mask[item]) and left_out[find_slot(left_out, item), 0] == EMPTY:
-            kept[count] = position
-            count += 1
-    kept = kept[:count]
-    best = top_k_items(take(similar.items, kept), take(similar.similarity, kept), k)
-    return take(similar.items, take(kept, best))
+@njit(cache=True, nogil=True)
+def _add_similar(
+    found: Gathered, neighbours: Neighbours, history: Int32s, recency: float, mask: Mask
+) -> tuple[Floats, int]:
+    """The similarity of each position of `found`, to which the eligible neighbours are added, and their end."""
+    items, slots, count = found.items, found.slots, found.end
+    similarity = np.zeros(len(items), np.float32)
+    weights = recency_weights(history, recency)
+    for i in range(len(history)):
+        if weights[i] == 0:
+            continue
+        first, end = neighbours.offsets[history[i]], neighbours.offsets[history[i] + 1]
+        near, values = neighbours.items[first:end], neighbours.similarities[first:end]
+        for k in range(len(near)):
+            item = near[k]
+            slot = find_item(slots, found.shift, items, item)
+            position = slots[slot] - 1
+            if position < 0:
+                if len(mask) and not mask[item]:
+                    continue
+                items[count], position = item, count
+                count += 1
+                slots[slot] = count
+            similarity[position] += weights[i] * values[k]
+    return similarity, count
+
+
+@njit(cache=True, nogil=True)
+def _most_similar(items: Ints, similarity: Floats, first: int, last: int, kept: Ints, k: int) -> Ints:
+    """The k positions from `first` to `last` that are most similar and not kept; ties by item."""
+    positions = _without(first, last, kept)
+    size = 0
+    for position in positions:
+        positions[size] = position
+        size += similarity[position] > 0
+    positions = positions[:size]
+    return take(positions, top_k_items(take(items, positions), take(similarity, positions), k))
+
+
+@njit(cache=True, nogil=True)
+def _without(first: int, last: int, left_out: Ints) -> Ints:
+    """The positions from `first` to `last` - 1 except some of them."""
+    out = np.zeros(last, np.bool_)
+    for position in left_out:
+        out[position] = True
+    positions, size = np.empty(last - first, np.int64), 0
+    for position in range(first, last):
+        positions[size] = position
+        size += not out[position]
+    return positions[:size]

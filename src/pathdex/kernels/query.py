@@ -15,13 +15,13 @@ import numpy as np
 from numba import njit, types
 from numba.experimental import structref
 
-from pathdex.kernels.beam import Trie
-from pathdex.kernels.candidates import ALL_ITEMS, PathItems, find_candidates, most_probable, rerank
+from pathdex.kernels.beam import Trie, beam_search
+from pathdex.kernels.candidates import ALL_ITEMS, PathItems, gather, rerank
 from pathdex.kernels.encoders import Encoder, encode_history
-from pathdex.kernels.neighbours import Neighbours, add_similarity, join_share, similar_to, similarity_of
+from pathdex.kernels.neighbours import Neighbours, add_similarity, join_neighbours, neighbour_entries
 from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
 from pathdex.kernels.structure import StructureWeights
-from pathdex.kernels.types import Floats, Int32s, Ints
+from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
 NO_ITEM = -1
 """Fills the rest of an answer with fewer items."""
@@ -103,7 +103,7 @@ def answer_queries(
     end: int,
     answers: Answers,
 ) -> None:
-    """Answer the queries `first` .. `end` - 1 of a batch. Without offsets, `exclude` is empty for all.
+    """Answer the queries `first` .. `end` - 1 of a batch. Without offsets, `exclude` is the same for all.
 
     `users` (query, dim) are the encoded histories; if empty, they are encoded here.
     """
@@ -132,28 +132,40 @@ def answer_queries(
 @njit(cache=True, nogil=True, inline="always")  # Compiled on its own, it would double the time to compile queries.
 def _answer(index: Index, search: Search, history: Int32s, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
     paths = len(index.on_paths.offsets) - 1
-    _, items, log_probability = find_candidates(
-        index.structure,
-        index.trie,
-        index.on_paths,
-        user,
-        exclude,
-        ALL_ITEMS,
-        search.beam,
-        search.n,
-        2 * paths,
-        index.compact,
+    _, items, log_probability, similarity = choose_candidates(
+        index, search, history, user, exclude, ALL_ITEMS, search.beam, 2 * paths
     )
+    prior = np.float32(search.path_weight) * log_probability
     if len(index.neighbours.offsets):
-        similar = similar_to(index.neighbours, history[-search.history_length :], search.neighbour_recency)
-        items, log_probability = join_share(
-            similar, items, log_probability, exclude, ALL_ITEMS, search.neighbour_share, search.candidates
-        )
-        prior = np.float32(search.path_weight) * log_probability
-        add_similarity(prior, similarity_of(similar, items), search.neighbour_weight, search.neighbour_smoothing)
-    else:
-        if search.candidates:
-            items, log_probability = most_probable(items, log_probability, search.candidates)
-        prior = np.float32(search.path_weight) * log_probability
+        add_similarity(prior, similarity, search.neighbour_weight, search.neighbour_smoothing)
     best, scores = rerank(index.table, index.compact, user, items, prior, search.n)
     return best, scores, len(items)
+
+
+@njit(cache=True, nogil=True)
+def choose_candidates(
+    index: Index, search: Search, history: Int32s, user: Floats, exclude: Int32s, mask: Mask, beam: int, max_beam: int
+) -> tuple[bool, Ints, Floats, Floats]:
+    """The items to rerank, from paths and neighbours, their log probabilities and similarities.
+
+    An empty `mask` allows all items. If fewer than `search.n` are eligible, the beam doubles until there are enough or
+    it holds every path. The first result is False if the beam would have to exceed `max_beam`.
+    """
+    paths, latest = len(index.on_paths.offsets) - 1, history[-search.history_length :]
+    room = neighbour_entries(index.neighbours, latest)
+    while True:
+        positions, log_p = beam_search(index.structure, index.trie, user, min(beam, paths), index.structure.depth)
+        found = gather(index.on_paths, positions, log_p, exclude, mask, index.compact, room)
+        items, log_probability, similarity = join_neighbours(
+            found,
+            index.neighbours,
+            latest,
+            search.neighbour_recency,
+            mask,
+            search.neighbour_share,
+            search.candidates,
+        )
+        enough = len(items) >= search.n or beam >= paths
+        if enough or 2 * beam > max_beam:
+            return enough, items, log_probability, similarity
+        beam *= 2

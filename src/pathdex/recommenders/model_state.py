@@ -28,6 +28,8 @@ SHRINKAGE = 20.0
 """Lowers the similarity of rare items, which is high for few shared users."""
 NEIGHBOURS_KEPT = 50
 """Neighbours per item unless their number is set."""
+LEAST_PATH_SHARE = 0.1
+"""The share of a candidate budget for which paths are followed if neighbours bring all the rest."""
 NEIGHBOURS = ("neighbours.offsets", "neighbours.items", "neighbours.similarities")
 """Names of the arrays in a bundle."""
 
@@ -123,9 +125,13 @@ class ModelState:
         return {**self.weights, ITEM_ROWS: self.rows}
 
     def beam_for(self, candidates: int) -> int:
-        """A beam that finds about twice so many candidates, counted with repetitions."""
+        """A beam that finds about twice so many candidates as neighbours do not bring, counted with repetitions.
+
+        Neighbours cannot always bring their share, so paths bring a part in any case.
+        """
         size = self.postings.num_items * self.config.paths_per_item / len(self.postings)
-        return max(1, round(2 * candidates / max(1.0, size)))
+        share = 0.0 if self.neighbours is None else self.config.neighbour_share or 0.0
+        return max(1, round(2 * candidates * max(1.0 - share, LEAST_PATH_SHARE) / max(1.0, size)))
 
     def retriever(self) -> Retriever:
         """The compiled query engine."""

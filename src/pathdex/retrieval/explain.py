@@ -10,7 +10,7 @@ import numpy as np
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Id
 from pathdex.index.paths import decode_paths
-from pathdex.kernels.types import Floats, Ints
+from pathdex.kernels.types import Floats, Int32s, Ints
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.retriever import Retriever
 from pathdex.retrieval.user_state import UserState
@@ -130,7 +130,7 @@ def why_not(
 
 
 def _ranking(
-    retriever: Retriever, state: UserState, beam: int, *, min_candidates: int = 0, exclude: Ints | None = None
+    retriever: Retriever, state: UserState, beam: int, *, min_candidates: int = 0, exclude: Int32s | None = None
 ) -> dict[int, tuple[float, int]]:
     """Score and rank, from 1, of every candidate of a beam, best first."""
     filters = NO_FILTERS if exclude is None else Filters(Ragged.from_rows([exclude]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,19 +16,20 @@ from pathdex.data.ragged import Ragged
 from pathdex.index.paths import decode_paths
 from pathdex.index.postings import Postings
 from pathdex.kernels.beam import Trie, beam_search, layer_log_probabilities
-from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, find_candidates, most_probable, rerank
+from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, most_probable, rerank
 from pathdex.kernels.compact import compact_items
-from pathdex.kernels.layout import as_readonly
-from pathdex.kernels.neighbours import (
-    NO_NEIGHBOURS,
-    Neighbours,
-    Similar,
-    add_similarity,
-    join_share,
-    similar_to,
-    similarity_of,
+from pathdex.kernels.layout import as_readonly, entry_point
+from pathdex.kernels.neighbours import NO_NEIGHBOURS, Neighbours, Similar, add_similarity, similar_to, similarity_of
+from pathdex.kernels.query import (
+    NO_ITEM,
+    Answers,
+    Engine,
+    Index,
+    Search,
+    answer_queries,
+    choose_candidates,
+    new_engine,
 )
-from pathdex.kernels.query import NO_ITEM, Answers, Engine, Index, Search, answer_queries, new_engine
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 from pathdex.retrieval.filters import Filters
@@ -107,7 +108,7 @@ class Retriever:
         self._dim = config.embedding_dim
         self.weights = ScoreWeights.from_config(config)
 
-    @property
+    @cached_property
     def _index(self) -> Index:
         neighbours = NO_NEIGHBOURS if self.neighbours is None else self.neighbours
         return Index(self.structure, self.trie, self.on_paths, self.table, self.compact, self.encoder.start, neighbours)
@@ -116,6 +117,13 @@ class Retriever:
     def _engine(self) -> Engine:
         assert self.encoder.compiled is not None
         return new_engine(self.encoder.compiled, self._index)
+
+    @cached_property
+    def _answer_queries(self) -> Any:
+        answers = Answers(np.empty((0, 1), np.int64), np.empty((0, 1), np.float32), np.empty(0, np.int64))
+        search = self._search(1, 1, None)
+        rows = NO_ITEMS, NO_OFFSETS
+        return entry_point(answer_queries, self._engine, search, *rows, *rows, NOT_ENCODED, 0, 0, answers)
 
     def answers_at_once(self, filters: Filters) -> bool:
         """Whether `answer` can be called: no masks, and a compiled encoder."""
@@ -133,16 +141,11 @@ class Retriever:
         candidates: int | None = None,
     ) -> None:
         """Write the answers to some queries of a batch: the encoder and `best_items` in one call."""
-        items, offsets = _flat(histories)
-        excluded, excluded_offsets = (NO_ITEMS, NO_OFFSETS) if filters.exclude is None else _flat(filters.exclude)
-        search = self._search(n, beam, candidates)
-        answer_queries(
+        self._answer_queries(
             self._engine,
-            search,
-            items,
-            offsets,
-            excluded,
-            excluded_offsets,
+            self._search(n, beam, candidates),
+            *_flat(histories),
+            *_flat(filters.exclude),
             NOT_ENCODED,
             queries.start,
             queries.stop,
@@ -157,23 +160,21 @@ class Retriever:
         The result is that of `find_candidates` and `rerank`.
         """
         if self.answers_at_once(filters):
-            exclude = NO_ITEMS if filters.exclude is None else as_readonly(filters.exclude[query], np.int32)
-            history = as_readonly(state.history, np.int32)
             answers = Answers(np.empty((1, n), np.int64), np.empty((1, n), np.float32), np.empty(1, np.int64))
-            answer_queries(
+            self._answer_queries(
                 self._engine,
                 self._search(n, beam, candidates),
-                history,
-                as_readonly(np.array([0, len(history)]), np.int64),
-                exclude,
+                state.history,
+                np.array([0, len(state.history)]),
+                NO_ITEMS if filters.exclude is None else np.ascontiguousarray(filters.exclude[query], np.int32),
                 NO_OFFSETS,
-                state.vector.reshape(1, -1),
+                state.vector[None],
                 0,
                 1,
                 answers,
             )
-            kept = answers.items[0] != NO_ITEM
-            return answers.items[0, kept], answers.scores[0, kept], int(answers.candidates[0])
+            count = np.count_nonzero(answers.items[0] != NO_ITEM)
+            return answers.items[0, :count], answers.scores[0, :count], int(answers.candidates[0])
         found = self.find_candidates(state, filters, query, beam=beam, candidates=candidates, min_candidates=n)
         return *self.rerank(state.vector, found, n), len(found.items)
 
@@ -244,28 +245,11 @@ class Retriever:
         """
         exclude = NO_ITEMS if filters.exclude is None else as_readonly(filters.exclude[query], np.int32)
         eligible = self._eligible(filters.allow_of(query), filters.where_of(query))
-        by_paths = self._follow_paths(state.vector, exclude, eligible, beam, candidates, min_candidates)
-        if by_paths is None:
-            listed = np.flatnonzero(eligible.mask) if eligible.listed is None else eligible.listed
-            items = listed[~np.isin(listed, exclude)]
-            log_probability = self.item_log_probabilities(state.vector, items)
-        else:
-            items, log_probability = by_paths
-        if self.neighbours is None:
-            return Candidates(*_most_probable(items, log_probability, candidates))
-        similar = self._similar_to(state, self.weights.recency)
-        # If every eligible item is scored, no others can join.
-        share = 0.0 if by_paths is None else self.weights.share
-        items, log_probability = join_share(
-            similar, items, log_probability, exclude, eligible.mask, share, candidates or 0
-        )
-        return Candidates(items, log_probability, similarity_of(similar, items))
-
-    def _similar_to(self, state: UserState, recency: float) -> Similar:
-        latest = as_readonly(state.history[-self.encoder.history_length :], np.int32)
-        assert self.neighbours is not None
-        similar: Similar = similar_to(self.neighbours, latest, float(recency))
-        return similar
+        search = self._search(min_candidates, beam, candidates)
+        found = self._follow_paths(self._index, search, state, exclude, eligible)
+        if found is None:
+            found = self._score_listed(state, exclude, eligible, candidates)
+        return found if self.neighbours is not None else replace(found, similarity=None)
 
     def _eligible(self, allow: Ints | None, where: Mask | None) -> _Eligible:
         if allow is None and where is None:
@@ -282,46 +266,61 @@ class Retriever:
         return _Eligible(as_readonly(where, np.bool_), count, listed)
 
     def _follow_paths(
-        self, user: Floats, exclude: Int32s, eligible: _Eligible, beam: int, candidates: int | None, min_candidates: int
-    ) -> tuple[Ints, Floats] | None:
-        """The eligible items on the best paths; None where scoring all eligible items costs less."""
+        self, index: Index, search: Search, state: UserState, exclude: Int32s, eligible: _Eligible
+    ) -> Candidates | None:
+        """The eligible items on the best paths and their neighbours; None where scoring all eligible items costs less.
+
+        `search.n` is the minimum number of candidates.
+        """
         if eligible.listed is not None:
             return None
-        num_paths, max_beam = len(self.postings), 2 * len(self.postings)
+        num_paths, max_beam, beam = len(self.postings), 2 * len(self.postings), search.beam
         if eligible.mask is not ALL_ITEMS:
             # Following more paths than the eligible items have costs more than scoring these items. If they lie on
             # paths like any other items, the beam that finds enough of them is known beforehand.
             max_beam = eligible.num_items * self.paths.shape[1]
-            if candidates is not None:
+            if search.candidates:
                 beam = int(min(num_paths, beam * self.postings.num_items / eligible.num_items))
-            beam = max(beam, math.ceil(min_candidates * num_paths / max_beam))
+            beam = max(beam, math.ceil(search.n * num_paths / max_beam))
             if beam > max_beam:
                 return None
-        enough, items, log_probability = find_candidates(
-            self.structure,
-            self.trie,
-            self.on_paths,
-            user,
-            exclude,
-            eligible.mask,
-            beam,
-            min_candidates,
-            max_beam,
-            self.compact,
+        enough, items, log_probability, similarity = choose_candidates(
+            index, search, state.history, state.vector, exclude, eligible.mask, beam, max_beam
         )
-        return (items, log_probability) if enough else None
+        return Candidates(items, log_probability, similarity) if enough else None
+
+    def _score_listed(
+        self, state: UserState, exclude: Int32s, eligible: _Eligible, candidates: int | None
+    ) -> Candidates:
+        """All eligible items on their own paths; no others can join."""
+        listed = np.flatnonzero(eligible.mask) if eligible.listed is None else eligible.listed
+        items = listed[~np.isin(listed, exclude)]
+        log_probability = self.item_log_probabilities(state.vector, items)
+        if candidates is not None:
+            items, log_probability = most_probable(items, log_probability, candidates)
+        if self.neighbours is None:
+            return Candidates(items, log_probability)
+        return Candidates(items, log_probability, similarity_of(self._similar_to(state, self.weights.recency), items))
+
+    def _similar_to(self, state: UserState, recency: float) -> Similar:
+        assert self.neighbours is not None
+        latest = as_readonly(state.history[-self.encoder.history_length :], np.int32)
+        similar: Similar = similar_to(self.neighbours, latest, float(recency))
+        return similar
 
     def sources(self, state: UserState, exclude: NDArray[np.integer], *, beam: int, recency: float) -> Sources:
         """What paths and neighbours each bring for a user, before any limit."""
-        excluded = as_readonly(exclude, np.int32)
+        index = self._index._replace(neighbours=NO_NEIGHBOURS)
         everything = _Eligible(ALL_ITEMS, self.postings.num_items, None)
-        found = self._follow_paths(state.vector, excluded, everything, beam, None, 1)
+        found = self._follow_paths(
+            index, self._search(1, beam, None), state, as_readonly(exclude, np.int32), everything
+        )
         assert found is not None
         if self.neighbours is None:
-            return Sources(*found, np.empty(0, np.int64), np.empty(0, np.float32))
+            return Sources(found.items, found.log_probability, np.empty(0, np.int64), np.empty(0, np.float32))
         similar = self._similar_to(state, recency)
         left = ~np.isin(similar.items, exclude)
-        return Sources(*found, similar.items[left], similar.similarity[left])
+        return Sources(found.items, found.log_probability, similar.items[left], similar.similarity[left])
 
     def reranker_scores(self, user: Floats, items: Ints) -> Floats:
         """s(x, v) = x . y_v + b_v of some items."""
@@ -342,10 +341,8 @@ class Retriever:
         return best
 
 
-def _flat(rows: Ragged) -> tuple[Int32s, Ints]:
-    return as_readonly(rows.values, np.int32), as_readonly(rows.offsets, np.int64)
-
-
-def _most_probable(items: Ints, log_probability: Floats, candidates: int | None) -> tuple[Ints, Floats]:
-    """At most `candidates` of the items, the most probable; None keeps all."""
-    return (items, log_probability) if candidates is None else most_probable(items, log_probability, candidates)
+def _flat(rows: Ragged | None) -> tuple[Int32s, Ints]:
+    """Values and offsets as compiled code reads them; both are empty for no rows."""
+    if rows is None:
+        return NO_ITEMS, NO_OFFSETS
+    return np.ascontiguousarray(rows.values, np.int32), np.ascontiguousarray(rows.offsets, np.int64)

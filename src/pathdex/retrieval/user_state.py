@@ -13,14 +13,14 @@ from pathdex.config import Config
 from pathdex.data.ragged import Ragged
 from pathdex.kernels.encoders import ENCODERS, Encoder, advance_state, encode_history
 from pathdex.kernels.layout import as_readonly
-from pathdex.kernels.types import Floats, Ints
+from pathdex.kernels.types import Floats, Int32s
 
 
 @dataclass(frozen=True)
 class UserState:
     """An encoded history, ready to continue with the next item."""
 
-    history: Ints
+    history: Int32s
     vector: Floats
     """The user vector x."""
     encoder_state: Floats
@@ -48,10 +48,10 @@ class HistoryEncoder:
 
     def encode(self, history: NDArray[np.integer]) -> UserState:
         """The state after a history; the encoder reads its latest `history_length` items."""
-        whole: Ints = np.ascontiguousarray(history, np.int64)
+        whole: Int32s = as_readonly(history, np.int32)
         if self.compiled is None:
             latest = whole[-self.history_length :]
-            vector = self._encode_with_torch(Ragged(latest.astype(np.int32), np.array([0, len(latest)])))[0]
+            vector = self._encode_with_torch(Ragged(latest, np.array([0, len(latest)])))[0]
             return UserState(whole, vector, np.empty((0, len(vector)), np.float32), len(latest))
         codes = as_readonly(whole, np.int32)
         state, vector, count = encode_history(self.compiled, self._table, self.start, codes, self.history_length)
@@ -63,7 +63,7 @@ class HistoryEncoder:
         The encoder reads only the new item until the history reaches `history_length`. From then on every new item
         drops the oldest one, and the latest items are read again.
         """
-        history = np.append(state.history, item)
+        history = as_readonly(np.append(state.history, item), np.int32)
         if self.compiled is None or len(history) >= self.history_length:
             return self.encode(history)
         after, vector = advance_state(self.compiled, self._table, state.encoder_state, state.inputs_read, item)
