@@ -19,6 +19,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@# The user store is tested against a real Redis; without one those tests are skipped with the reason.
 	@command -v redis-server >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq redis-server >/dev/null; } || true
+	@# Compiles what training and queries need; the demo and the tests then load it from numba's cache.
+	-$(BIN)/pathdex warmup
 	@touch $(STAMP)
 
 demo: install

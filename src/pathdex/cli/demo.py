@@ -60,13 +60,14 @@ def demo(
 ) -> None:
     """Generate a shop with planted interests, train, evaluate, and show recommendations and their paths.
 
-    Takes one to two minutes on two cores. Nothing is written unless --out is given.
+    Trains for some seconds; the first run in a new installation also compiles. Nothing is written unless --out is
+    given.
 
     Examples:
 
         pathdex demo
 
-        pathdex demo --users 16000 --out runs/demo
+        pathdex demo --users 8000 --items 1600 --out runs/demo
     """
     from pathdex.data import demo_catalogue, split_users
     from pathdex.errors import StorageError
