@@ -1,8 +1,10 @@
 """The learned arrays go into a bundle and come back; times do not."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
+import pytest
 
 from pathdex.recommenders.model_state import ModelState
 from tests.random_model import random_model
@@ -37,3 +39,17 @@ def test_the_network_has_the_weights_of_the_state() -> None:
     exported = state.network().export()
     for name, value in state.all_weights().items():
         np.testing.assert_array_equal(exported[name], value, err_msg=name)
+
+
+def test_a_budget_follows_fewer_paths_where_neighbours_bring_candidates() -> None:
+    def beam(**parameters: Any) -> int:
+        state = random_model(**parameters).model_state
+        size = 30 * 2 / len(state.postings)
+        assert size > 1
+        return round(state.beam_for(1000) * size / 20)
+
+    # In per cent of twice the budget.
+    assert beam() == pytest.approx(100, abs=1)
+    assert beam(neighbours=8, neighbour_share=0.4) == pytest.approx(60, abs=1)
+    assert beam(neighbours=8, neighbour_share=1.0) == pytest.approx(10, abs=1)
+    assert beam(neighbours=0, neighbour_share=1.0) == pytest.approx(100, abs=1)
