@@ -37,10 +37,12 @@ class RerankerStep:
         self.rows = LazyAdam(network.items.rows, config.item_learning_rate)
         self.other_horizon = HorizonMap(len(network.start)).to(network.device)
         dense = [network.start, *network.encoder.parameters(), *self.other_horizon.parameters()]
-        self.dense = torch.optim.Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
+        self.dense = torch.optim.Adam(dense, config.learning_rate, weight_decay=config.weight_decay, fused=True)
         self.structure: torch.optim.Adam | None = None
         if isinstance(config, Config) and network.has_structure:
-            self.structure = torch.optim.Adam(network.structure.parameters(), config.structure_learning_rate)
+            self.structure = torch.optim.Adam(
+                network.structure.parameters(), config.structure_learning_rate, fused=True
+            )
 
     def __call__(
         self, batch: Batch, generator: np.random.Generator, paths: Tensor | None = None, rate: float = 1.0
@@ -66,7 +68,8 @@ class RerankerStep:
         correction = None if negatives.log_inclusion is None else self._tensor(negatives.log_inclusion)
         if self.compiled_loss:
             offset = None if correction is None else -correction
-            loss = sampled_softmax_loss(predicting, network.items.output_rows(table), wanted, number, offset)
+            points = draw_offsets(len(users), generator)
+            loss = sampled_softmax_loss(predicting, network.items.output_rows(table), wanted, number, offset, points)
         else:
             outputs, bias = network.items.outputs(table), network.items.bias(table)
             positive = (predicting * outputs[wanted]).sum(dim=1) + bias[wanted]
@@ -75,7 +78,7 @@ class RerankerStep:
             loss = self.loss(positive, negative_scores(scores, items, wanted, correction))
         losses = {"softmax": float(loss.detach())}
         if paths is not None:
-            path_loss = mean_path_loss(network.structure, users, paths)
+            path_loss = mean_path_loss(network.structure, users, paths, draw_offsets(len(users), generator))
             losses["structure"] = float(path_loss.detach())
             loss = loss + path_loss
 
@@ -105,16 +108,21 @@ class StructureStep:
     def __init__(self, network: Network, config: Config) -> None:
         self.network = network
         self.rate = config.structure_learning_rate
-        self.optimizer = torch.optim.Adam(network.structure.parameters(), self.rate)
+        self.optimizer = torch.optim.Adam(network.structure.parameters(), self.rate, fused=True)
 
-    def __call__(self, users: Tensor, paths: Tensor, rate: float = 1.0) -> float:
+    def __call__(self, users: Tensor, paths: Tensor, generator: np.random.Generator, rate: float = 1.0) -> float:
         """Take a step for users (sample, dim) and their targets' paths (sample, path, layer); returns the loss."""
-        loss = mean_path_loss(self.network.structure, users, paths)
+        loss = mean_path_loss(self.network.structure, users, paths, draw_offsets(len(users), generator))
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.param_groups[0]["lr"] = self.rate * rate
         self.optimizer.step()
         return float(loss.detach())
+
+
+def draw_offsets(samples: int, generator: np.random.Generator) -> Tensor:
+    """The random numbers of a drawn gradient (`kernels/draws.py`): one per sample, uniform in [0, 1)."""
+    return torch.from_numpy(generator.random(samples, np.float32))
 
 
 @torch.no_grad()
