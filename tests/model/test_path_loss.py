@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from pathdex.model import path_loss as module
 from pathdex.model.losses import structure_loss
+from pathdex.model.parallel import own_threads
 from pathdex.model.path_loss import mean_path_loss
 from pathdex.model.structure import MLPStructure, RecurrentStructure, path_log_probabilities
 
@@ -57,7 +58,8 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
     try:
         for number in (1, 2):
             torch.set_num_threads(number)
-            found.append(gradients(mean_path_loss(structure, users, paths, offsets), users, structure))
+            with own_threads():
+                found.append(gradients(mean_path_loss(structure, users, paths, offsets), users, structure))
     finally:
         torch.set_num_threads(threads)
     assert all(one.equal(two) for one, two in zip(*found, strict=True))

@@ -18,7 +18,7 @@ from pathdex.model.dropout import draw_dropout
 from pathdex.model.parallel import ROWS, blocks, run_blocks, sum_in_order
 from pathdex.model.precision import gradient_dtype, short_rows
 
-WINDOWS = 64
+WINDOWS = 24
 """Windows that a thread takes through all time steps at once."""
 
 

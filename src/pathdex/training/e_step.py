@@ -13,9 +13,11 @@ from pathdex.kernels.gather import RowNumbering
 from pathdex.model.lazy_adam import LazyAdam
 from pathdex.model.losses import negative_scores
 from pathdex.model.network import Network
+from pathdex.model.parallel import own_threads
 from pathdex.model.path_loss import mean_path_loss
 from pathdex.model.rerankers import RERANKERS, rerank_scores
 from pathdex.model.sampled_softmax import sampled_softmax_loss
+from pathdex.model.structure import MLPStructure
 from pathdex.training.horizon import HorizonMap
 from pathdex.training.negatives import NegativeSampler
 from pathdex.training.windows import Batch, cut_windows, sequential_batches
@@ -48,6 +50,12 @@ class RerankerStep:
         self, batch: Batch, generator: np.random.Generator, paths: Tensor | None = None, rate: float = 1.0
     ) -> tuple[dict[str, float], Tensor]:
         """Take a step at `rate` times the learning rate; returns the losses and the user vector of each sample."""
+        with own_threads(enabled=self.network.is_compiled):
+            return self._step(batch, generator, paths, rate)
+
+    def _step(
+        self, batch: Batch, generator: np.random.Generator, paths: Tensor | None, rate: float
+    ) -> tuple[dict[str, float], Tensor]:
         network = self.network
         network.train()
         negatives = self.sampler.draw(batch.targets, generator)
@@ -112,11 +120,13 @@ class StructureStep:
 
     def __call__(self, users: Tensor, paths: Tensor, generator: np.random.Generator, rate: float = 1.0) -> float:
         """Take a step for users (sample, dim) and their targets' paths (sample, path, layer); returns the loss."""
-        loss = mean_path_loss(self.network.structure, users, paths, draw_offsets(len(users), generator))
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.param_groups[0]["lr"] = self.rate * rate
-        self.optimizer.step()
+        compiled = isinstance(self.network.structure, MLPStructure) and users.device.type == "cpu"
+        with own_threads(enabled=compiled):
+            loss = mean_path_loss(self.network.structure, users, paths, draw_offsets(len(users), generator))
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.param_groups[0]["lr"] = self.rate * rate
+            self.optimizer.step()
         return float(loss.detach())
 
 
@@ -136,5 +146,6 @@ def position_vectors(network: Network, data: Interactions, batch_size: int) -> N
         used, (inputs,) = numbering(batch.inputs)
         rows = network.items.take(torch.from_numpy(used).to(network.device))
         places = (torch.from_numpy(one).to(network.device) for one in (inputs, batch.window, batch.time))
-        vectors[batch.position] = network.encode_samples(rows, *places).cpu().numpy()
+        with own_threads(enabled=network.is_compiled):
+            vectors[batch.position] = network.encode_samples(rows, *places).cpu().numpy()
     return vectors
