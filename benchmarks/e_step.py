@@ -43,7 +43,7 @@ def run(nodes: int, repeats: int) -> dict[str, Any]:
         torch.set_num_threads(threads)
         step, users, paths = _step(config)
         for _ in range(3):
-            step(users, paths)
+            step(users, paths, np.random.default_rng(0))
         seconds, peaks = [], []
         for _ in range(repeats):  # Alternating, so that other load affects both.
             seconds.append(_clock(partial(step, users, paths), STEPS))
@@ -63,13 +63,13 @@ def run(nodes: int, repeats: int) -> dict[str, Any]:
 
 
 def multiply_adds(config: Config) -> float:
-    """Multiply-adds of the products of one step: once forward, twice backward (weights and inputs)."""
+    """Multiply-adds of the dense products of one step, if no paths share a prefix."""
     assert config.num_nodes is not None
     width, later = config.structure_hidden, config.depth - 1
-    per_sample = config.embedding_dim * config.depth * width  # W_x x of all layers
+    per_sample = 2 * config.embedding_dim * config.depth * width  # W_x x of all layers, and the gradient of W_x
     per_sample += width * config.num_nodes * (1 + later * config.paths_per_item)  # the layers' outputs
     tables = config.num_nodes * config.node_dim * width * sum(range(1, config.depth))
-    return 3.0 * (BATCH * per_sample + tables)
+    return float(BATCH * per_sample + 3 * tables)
 
 
 def _step(config: Config) -> tuple[StructureStep, Tensor, Tensor]:
@@ -99,7 +99,7 @@ def _profile(step: StructureStep, users: Tensor, paths: Tensor) -> dict[str, flo
     with profile(activities=[ProfilerActivity.CPU]) as found:
         started = time.perf_counter()
         for _ in range(STEPS):
-            step(users, paths)
+            step(users, paths, np.random.default_rng(0))
         whole = 1e6 * (time.perf_counter() - started)
     spent = {event.key: event.self_cpu_time_total for event in found.key_averages()}
     products = sum(spent.get(name, 0.0) for name in PRODUCTS)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathdex.kernels.gather import RowNumbering, add_rows, gather_vectors, scatter_vectors, take_rows
+from pathdex.kernels.gather import RowNumbering, add_parts, add_rows, gather_vectors, scatter_vectors, take_rows
 
 codes = st.lists(st.integers(-1, 19), max_size=30).map(lambda values: np.array(values, np.int64))
 
@@ -39,11 +39,19 @@ def test_rows_are_taken_and_added_by_their_numbers() -> None:
     np.testing.assert_allclose(total, expected)
 
 
+def test_parts_of_rows_are_added_to_one_table_each() -> None:
+    rows, places = np.arange(18, dtype=np.float32).reshape(3, 6), np.array([1, 0, 1])
+    results = np.zeros((2, 4, 3), np.float32)
+    add_parts(rows, places, results)
+    assert results[0].tolist() == [[6, 7, 8], [12, 14, 16], [0, 0, 0], [0, 0, 0]]
+    assert results[1].tolist() == [[9, 10, 11], [18, 20, 22], [0, 0, 0], [0, 0, 0]]
+
+
 def test_vectors_are_rows_and_the_start_vector_time_major() -> None:
     rows, start = np.array([[1, 2, 9], [3, 4, 9]], np.float32), np.array([5, 6], np.float32)
     result = np.empty((2, 3, 2), np.float32)
     codes = np.array([[1, -1], [0, 1], [-1, -1]])
-    gather_vectors(rows, start, codes, np.empty((0, 0, 2), np.float32), result)
+    gather_vectors(rows, start, codes, np.empty((0, 0, 2), np.int16), 0, 1.0, result)
     assert result.tolist() == [[[3, 4], [1, 2], [5, 6]], [[5, 6], [3, 4], [5, 6]]]
 
 
@@ -51,17 +59,17 @@ def test_vectors_are_rows_and_the_start_vector_time_major() -> None:
 @given(st.integers(1, 6), st.integers(1, 5), st.booleans(), st.integers(0, 99))
 def test_a_masked_gather_and_its_gradient(batch: int, time: int, masked: bool, seed: int) -> None:
     random = np.random.default_rng(seed)
-    codes, mask = random.integers(-1, 4, (batch, time)), random.normal(size=(batch, time, 5)).astype(np.float32)
+    codes, bits = random.integers(-1, 4, (batch, time)), random.integers(-9, 9, (batch, time, 5)).astype(np.int16)
     rows, start = (random.normal(size=size).astype(np.float32) for size in ((4, 6), 5))
-    factor, mask = (mask, mask) if masked else (np.ones_like(mask), mask[:0, :0])
+    factor, bits = (np.where(bits < 2, 1.5, 0), bits) if masked else (np.ones(bits.shape), bits[:0, :0])
     result = np.empty((time, batch, 5), np.float32)
-    gather_vectors(rows, start, codes, mask, result)
+    gather_vectors(rows, start, codes, bits, 2, 1.5, result)
     both = np.vstack([rows[:, :5], start])
     np.testing.assert_allclose(result, (both[codes] * factor).swapaxes(0, 1), rtol=1e-6)
 
     gradient, total = random.normal(size=result.shape).astype(np.float32), np.zeros((5, 5))
     rows_gradient, start_gradient = np.zeros((4, 6), np.float32), np.zeros(5, np.float32)
-    scatter_vectors(gradient, codes, mask, rows_gradient, start_gradient)
+    scatter_vectors(gradient, codes, bits, 2, 1.5, rows_gradient, start_gradient)
     np.add.at(total, codes, gradient.swapaxes(0, 1) * factor)  # -1 is the last row
     np.testing.assert_allclose(rows_gradient[:, :5], total[:4], atol=1e-4)
     np.testing.assert_allclose(start_gradient, total[4], atol=1e-4)

@@ -22,10 +22,17 @@ def test_loss_and_gradient_equal_those_of_numpy(items: int, rows: int, spread: f
     every = np.exp(np.column_stack([others, positive]))
     share = every / every.sum(axis=1, keepdims=True)
 
+    users, vectors = (random.normal(size=(size, 4)).astype(np.float32) for size in (rows, width))
     pulls, sums = np.empty(rows, np.float32), np.zeros(width, np.float32)
-    loss = softmax_rows(scores, offset, positive, own, items, pulls, sums)
+    users_gradient, items_gradient = np.empty_like(users), np.zeros_like(vectors)
+    points, draws = random.random(rows, np.float32), 1 << 12
+    before = scores, offset, positive, own, items, points, draws
+    loss = softmax_rows(*before, users, vectors, pulls, users_gradient, items_gradient, sums)
     np.testing.assert_allclose(loss, -np.log(share[:, -1]).sum(), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(scores[:, :items], share[:, :-1], atol=1e-5)
-    np.testing.assert_allclose(pulls, share[:, -1] - 1, atol=1e-5)
-    np.testing.assert_allclose(sums[:items], share[:, :-1].sum(axis=0), atol=1e-4)
     np.testing.assert_allclose(scores[:, items:], 0, atol=1e-20)
+    np.testing.assert_allclose(pulls, share[:, -1] - 1, atol=1e-5)
+    # The gradient is exact up to one draw of each number.
+    np.testing.assert_allclose(sums[:items], share[:, :-1].sum(axis=0), atol=2e-3)
+    np.testing.assert_allclose(users_gradient, share[:, :-1] @ vectors[:items], atol=5e-2)
+    np.testing.assert_allclose(items_gradient[:items], share[:, :-1].T @ users, atol=5e-3)

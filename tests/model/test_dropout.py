@@ -1,37 +1,37 @@
-"""Dropout masks against torch."""
+"""Dropout from random bits."""
 
 import pytest
 import torch
-from torch.nn.functional import dropout
 
-from pathdex.model.dropout import dropout_mask
+from pathdex.model.dropout import draw_dropout
 
 
-def torch_uses_its_own_generator() -> bool:
-    """Whether torch draws masks from its Mersenne twister: not on Intel processors, where MKL draws them."""
+@pytest.mark.parametrize("share", [1e-6, 0.25, 0.5, 0.95])
+def test_the_share_of_zeros_and_the_scale(share: float) -> None:
     torch.manual_seed(0)
-    first = torch.empty(8).bernoulli_(0.5)
+    mask = draw_dropout((200, 101, 3), share).mask
+    assert mask.dtype == torch.float32
+    assert mask.shape == (200, 101, 3)
+    assert mask.max().item() == pytest.approx(1 / (1 - share), rel=1e-3)
+    assert float(mask.eq(0).float().mean()) == pytest.approx(share, abs=0.01)
+    assert set(mask.unique().tolist()) <= {0.0, mask.max().item()}
+
+
+def test_without_dropout_there_are_no_bits() -> None:
+    assert draw_dropout((4, 5, 3), 0.0).bits.shape == (0, 0, 3)
+
+
+def test_elements_are_independent() -> None:
     torch.manual_seed(0)
-    second = torch.rand(8, dtype=torch.float64) < 0.5
-    return bool(first.bool().equal(second))
+    mask = draw_dropout((100_000, 4), 0.5).mask - 1
+    assert float((mask.T @ mask / len(mask) - torch.eye(4)).abs().max()) < 0.02
+    assert float(mask.flatten()[1:] @ mask.flatten()[:-1]) / mask.numel() == pytest.approx(0, abs=0.01)
 
 
-@pytest.mark.skipif(not torch_uses_its_own_generator(), reason="MKL draws torch's masks on this processor")
-@pytest.mark.parametrize("drawn", [0, 1, 700])
-@pytest.mark.parametrize("share", [0.5, 0.2, 0.3])
-def test_masks_and_the_state_after_them_are_those_of_torch(share: float, drawn: int) -> None:
-    results = []
-    for mask in (dropout_mask, lambda shape, share: dropout(torch.ones(shape), share)):
-        torch.manual_seed(3)
-        torch.randint(9, (drawn,))
-        masks = [mask(shape, share) for shape in ((3, 5, 7), (40, 16), (1,), (2, 311))]
-        results.append([*masks, torch.rand(900), torch.randn(20)])
-    for found, expected in zip(*results, strict=True):
-        assert found.equal(expected)
-
-
-def test_the_share_of_zeros_and_the_scale() -> None:
-    torch.manual_seed(0)
-    mask = dropout_mask((200, 100), 0.25)
-    assert mask.unique().tolist() == pytest.approx([0.0, 4 / 3])
-    assert float(mask.eq(0).float().mean()) == pytest.approx(0.25, abs=0.02)
+def test_bits_depend_on_the_seed_alone() -> None:
+    drawn = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        drawn.append(draw_dropout((9, 7), 0.5).bits)
+    assert drawn[0].equal(drawn[1])
+    assert not drawn[0].equal(drawn[2])

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathdex.model.dropout import dropout_mask
+from pathdex.model.dropout import draw_dropout
 from pathdex.model.recurrence import gather_inputs, recurrent_features
 
 TOLERANCE = 1e-4
@@ -42,13 +42,13 @@ def test_inputs_are_rows_and_the_start_vector() -> None:
         torch.testing.assert_close(own, reference)
 
 
-def test_dropout_is_that_of_torch() -> None:
+def test_dropout_is_the_mask() -> None:
     rows, codes = torch.ones(3, 8), torch.zeros(5, 40, dtype=torch.long)
     torch.manual_seed(1)
     found = gather_inputs(rows, rows[0], codes, 0.5)
     assert set(found.unique().tolist()) == {0.0, 2.0}
     torch.manual_seed(1)
-    assert found.equal(dropout_mask((5, 40, 8), 0.5).swapaxes(0, 1))
+    assert found.equal(draw_dropout((5, 40, 8), 0.5).mask.swapaxes(0, 1))
 
 
 def test_a_large_batch_has_the_gradient_of_torch_up_to_rounding() -> None:

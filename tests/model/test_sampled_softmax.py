@@ -1,5 +1,6 @@
 """The fused softmax loss against the pure functions of `losses` and autograd."""
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +9,7 @@ from pathdex.model import sampled_softmax
 from pathdex.model.losses import negative_scores, softmax_loss
 from pathdex.model.sampled_softmax import sampled_softmax_loss
 
-TOLERANCE = 1e-4
+TOLERANCE = 1e-3
 
 
 @settings(max_examples=25, deadline=None)
@@ -17,9 +18,10 @@ def test_loss_and_gradients_equal_those_of_torch(samples: int, number: int, corr
     torch.manual_seed(seed)
     users, rows = torch.randn(samples, 8, requires_grad=True), torch.randn(number + 10, 9, requires_grad=True)
     targets, offset = torch.randint(number + 10, (samples,)), torch.randn(number) if corrected else None
-    old, sampled_softmax.SAMPLES = sampled_softmax.SAMPLES, 16
-    found = sampled_softmax_loss(users, rows, targets, number, offset)
-    sampled_softmax.SAMPLES = old
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampled_softmax, "DRAWS", 1 << 14)  # the gradient is then exact up to this share of a sample's
+        patch.setattr(sampled_softmax, "SAMPLES", 16)
+        found = sampled_softmax_loss(users, rows, targets, number, offset, torch.rand(samples))
 
     positive = (users * rows[targets, :8]).sum(dim=1) + rows[targets, 8]
     scores = users @ rows[:number, :8].T + rows[:number, 8]
@@ -31,15 +33,18 @@ def test_loss_and_gradients_equal_those_of_torch(samples: int, number: int, corr
         torch.testing.assert_close(own, reference, rtol=TOLERANCE, atol=TOLERANCE * float(reference.abs().max()) + 1e-6)
 
 
-def test_a_large_batch_has_the_gradient_of_torch_up_to_rounding() -> None:
+def test_the_mean_over_all_points_is_the_gradient_of_torch() -> None:
     torch.manual_seed(0)
-    users, rows = torch.randn(1100, 8, requires_grad=True), torch.randn(90, 9, requires_grad=True)
-    targets = torch.randint(90, (1100,))
-    found = sampled_softmax_loss(users, rows, targets, 70, None)
+    users, rows = torch.randn(20, 8, requires_grad=True), torch.randn(90, 9, requires_grad=True)
+    targets, rounds = torch.randint(90, (20,)), 200
+    total = [torch.zeros_like(users), torch.zeros_like(rows)]
+    for number in range(rounds):
+        loss = sampled_softmax_loss(users, rows, targets, 70, None, torch.full((20,), (number + 0.5) / rounds))
+        for one, found in zip(total, torch.autograd.grad(loss, [users, rows]), strict=True):
+            one += found / rounds
     positive = (users * rows[targets, :8]).sum(dim=1) + rows[targets, 8]
     scores = users @ rows[:70, :8].T + rows[:70, 8]
     expected = softmax_loss(positive, negative_scores(scores, torch.arange(70), targets, None))
-    torch.testing.assert_close(found, expected)
-    pairs = zip(*(torch.autograd.grad(one, [users, rows]) for one in (found, expected)), strict=True)
-    for own, reference in pairs:
-        torch.testing.assert_close(own, reference, rtol=2e-2, atol=2e-2 * float(reference.abs().max()))
+    torch.testing.assert_close(loss, expected)
+    for own, reference in zip(total, torch.autograd.grad(expected, [users, rows]), strict=True):
+        torch.testing.assert_close(own, reference, rtol=1e-2, atol=1e-3)

@@ -6,8 +6,9 @@ import numpy as np
 from numba import njit
 
 from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
-from pathdex.kernels.types import Floats, Int32s, Ints
+from pathdex.kernels.types import Floats, Int16s, Int32s, Ints
 
+_ZERO = np.float32(0.0)
 AHEAD = 16
 """Rows between a prefetch and its use."""
 
@@ -68,38 +69,51 @@ def take_rows(table: Floats, rows: Ints, result: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def gather_vectors(rows: Floats, start: Floats, codes: Ints, mask: Floats, result: Floats) -> None:
-    """result[t, b] = rows[codes[b, t]], or `start` for negative codes, times mask[b, t].
+def gather_vectors(
+    rows: Floats, start: Floats, codes: Ints, bits: Int16s, limit: int, scale: float, result: Floats
+) -> None:
+    """result[t, b] = rows[codes[b, t]], or `start` for negative codes, with dropout.
 
-    Vectors are the first columns of the rows. A mask (0, 0, dim) counts as ones.
+    Vectors are the first columns of the rows. Elements with bits[b, t] below the limit are multiplied by `scale`, and
+    others become 0. Bits (0, 0, dim) keep all.
     """
+    below, factor = np.int16(limit), np.float32(scale)
     for b in range(codes.shape[0]):
         for t in range(codes.shape[1]):
             code, target = codes[b, t], result[t, b]
             source = start if code < 0 else rows[code]
-            if len(mask) == 0:
+            if len(bits) == 0:
                 for k in range(len(target)):
                     target[k] = source[k]
             else:
-                factor = mask[b, t]
+                own = bits[b, t]
                 for k in range(len(target)):
-                    target[k] = source[k] * factor[k]
+                    target[k] = source[k] * factor if own[k] < below else _ZERO
 
 
 @njit(cache=True, nogil=True)
-def scatter_vectors(gradient: Floats, codes: Ints, mask: Floats, rows_gradient: Floats, start_gradient: Floats) -> None:
+def scatter_vectors(
+    gradient: Floats,
+    codes: Ints,
+    bits: Int16s,
+    limit: int,
+    scale: float,
+    rows_gradient: Floats,
+    start_gradient: Floats,
+) -> None:
     """Add the gradient with respect to the rows and the start vector of `gather_vectors`."""
+    below, factor = np.int16(limit), np.float32(scale)
     for b in range(codes.shape[0]):
         for t in range(codes.shape[1]):
             code, source = codes[b, t], gradient[t, b]
             target = start_gradient if code < 0 else rows_gradient[code]
-            if len(mask) == 0:
+            if len(bits) == 0:
                 for k in range(len(source)):
                     target[k] += source[k]
             else:
-                factor = mask[b, t]
+                own = bits[b, t]
                 for k in range(len(source)):
-                    target[k] += source[k] * factor[k]
+                    target[k] += source[k] * factor if own[k] < below else _ZERO
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -109,3 +123,14 @@ def add_rows(rows: Floats, places: Ints, results: Floats) -> None:
         target = results[places[i]]
         for k in range(len(target)):
             target[k] += rows[i, k]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def add_parts(rows: Floats, places: Ints, results: Floats) -> None:
+    """Split rows (row, part x dim) into parts and add them to results (part, place, dim), in order."""
+    width = results.shape[2]
+    for i in range(len(rows)):
+        for part in range(len(results)):
+            target, source = results[part, places[i]], rows[i, part * width : (part + 1) * width]
+            for k in range(width):
+                target[k] += source[k]

@@ -1,8 +1,8 @@
-"""The element-wise parts of the structure loss -log sum_j p(c_j | x) and of its gradient.
+"""The structure loss -log sum_j p(c_j | x) of a block of samples, and its gradient.
 
 The logits of a layer depend on the user and on the nodes before it, so paths of a sample that share a prefix share a
-*row*: one for the first layer, at most J for later ones. Products between these functions are left to a BLAS.
-Legend: n samples, J paths, D layers, K nodes padded to whole vectors, H hidden units.
+*row*: one for the first layer, at most J for later ones. Samples pass through all layers in tiles that stay in the
+cache. Legend: n samples, J paths, D layers, K nodes padded to whole vectors, H hidden units.
 """
 
 from __future__ import annotations
@@ -10,61 +10,123 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from pathdex.kernels.draws import draw_row
+from pathdex.kernels.gemm import ROWS, gemm_accumulate
 from pathdex.kernels.softmax import softmax_row
+from pathdex.kernels.sparse import gather_masked, gather_relu, scatter_add
 from pathdex.kernels.types import Floats, Ints
 
-_ZERO, _SMALLEST = np.float32(0.0), np.float32(1e-30)
+TILE = 32
+"""Samples of a tile."""
+_ZERO, _ONE, _SMALLEST = np.float32(0.0), np.float32(1.0), np.float32(1e-30)
 
 
 @njit(cache=True, nogil=True)
-def prefix_rows(paths: Ints, layer: int, before: Ints, after: Ints, owners: Ints) -> int:
+def path_loss(
+    sums: Floats,
+    nodes: Floats,
+    matrices: Floats,
+    outputs: Floats,
+    bias: Floats,
+    paths: Ints,
+    offsets: Floats,
+    draws: int,
+    nodes_gradient: Floats,
+    outputs_gradient: Floats,
+    bias_gradient: Floats,
+) -> float:
+    """The summed loss. Overwrites the sums by their gradient and adds to the other gradients.
+
+    Sums (n, D, H) are W_x x + b. Nodes (pair, node, H) are what a node adds to a later layer, with the layers in the
+    order of `pair`. Outputs (D, node, H) are each layer's weights, `matrices` (D, H, K) their transposes and `bias`
+    (D, K), with a very low bias for nodes that do not exist. Paths (n, J, D). The gradient is exact for the targets and
+    from `draws` draws per sample and layer for other nodes, with `offsets` (n,) uniform in [0, 1).
+    """
+    (size, depth), width = paths.shape[1:], sums.shape[2]
+    most = (TILE * size + ROWS - 1) // ROWS * ROWS
+    rows, owners = np.empty((depth, TILE, size), np.int64), np.empty((depth, most), np.int64)
+    hidden, shares = np.zeros((depth, most, width), np.float32), np.empty((depth, most, bias.shape[1]), np.float32)
+    total, loss = np.empty((TILE, size), np.float32), 0.0
+    for first in range(0, len(paths), TILE):
+        last = min(first + TILE, len(paths))
+        tile, own = paths[first:last], sums[first:last]
+        total[:] = _ZERO
+        for layer in range(depth):
+            count = prefix_rows(tile, layer, rows, owners[layer])
+            hidden_rows(own, nodes, tile, owners[layer], layer, count, hidden[layer])
+            whole = (count + ROWS - 1) // ROWS * ROWS  # A product of whole tiles is faster than one with a remainder.
+            for row in range(whole):
+                shares[layer, row] = bias[layer]
+            gemm_accumulate(hidden[layer], whole, matrices[layer], shares[layer])
+            add_log_probabilities(shares[layer], rows[layer], tile, layer, count, total)
+        loss += responsibilities(total, len(tile))
+        for layer in range(depth):
+            sampled_gradient(
+                shares[layer],
+                rows[layer],
+                tile,
+                layer,
+                total,
+                offsets[first:last],
+                draws,
+                hidden[layer],
+                outputs[layer],
+                own,
+                nodes_gradient,
+                outputs_gradient[layer],
+                bias_gradient[layer],
+            )
+    return loss
+
+
+@njit(cache=True, nogil=True)
+def prefix_rows(paths: Ints, layer: int, rows: Ints, owners: Ints) -> int:
     """Number the distinct prefixes of length `layer` of each sample; returns how many there are.
 
-    Paths (n, J, D). `before` (n, J) holds the rows of the prefixes that are one node shorter, `after` receives the
-    rows, and `owners` (n * J,) for each row the place i * J + j of its first path.
+    rows[layer] (n, J) receives the row of each path, from those of the layer before, and `owners` (n * J,) for each row
+    the place i * J + j of its first path. The rows of a sample are consecutive.
     """
     count = 0
     for i in range(len(paths)):
         for j in range(paths.shape[1]):
             same = -1
             for k in range(j):
-                if before[i, k] == before[i, j] and paths[i, k, layer - 1] == paths[i, j, layer - 1]:
+                if layer == 0 or (
+                    rows[layer - 1, i, k] == rows[layer - 1, i, j] and paths[i, k, layer - 1] == paths[i, j, layer - 1]
+                ):
                     same = k
                     break
             if same >= 0:
-                after[i, j] = after[i, same]
+                rows[layer, i, j] = rows[layer, i, same]
             else:
-                after[i, j] = count
+                rows[layer, i, j] = count
                 owners[count] = i * paths.shape[1] + j
                 count += 1
     return count
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def hidden_rows(sums: Floats, nodes: Floats, paths: Ints, owners: Ints, layer: int, hidden: Floats) -> None:
-    """hidden[row] = relu(sum of the user's part and of what the nodes before `layer` add).
-
-    Sums (n, D, H) and nodes (layer, node, D, H).
-    """
-    size, width = paths.shape[1], hidden.shape[1]
-    for row in range(len(hidden)):
-        i, j = owners[row] // size, owners[row] % size
-        for k in range(width):
-            hidden[row, k] = sums[i, layer, k]
-        for one in range(layer):
-            node = paths[i, j, one]
-            for k in range(width):
-                hidden[row, k] += nodes[one, node, layer, k]
-        for k in range(width):
-            hidden[row, k] = max(hidden[row, k], _ZERO)
+@njit(cache=True, nogil=True, inline="always")
+def pair(before: int, layer: int) -> int:
+    """The table of what a node of layer `before` adds to `layer`."""
+    return layer * (layer - 1) // 2 + before
 
 
 @njit(cache=True, nogil=True)
-def add_log_probabilities(
-    logits: Floats, bias: Floats, rows: Ints, paths: Ints, layer: int, count: int, total: Floats
-) -> None:
+def hidden_rows(sums: Floats, nodes: Floats, paths: Ints, owners: Ints, layer: int, count: int, hidden: Floats) -> None:
+    """hidden[row] = relu(sum of the user's part and of what the nodes before `layer` add)."""
+    (size, depth), width, num_nodes = paths.shape[1:], hidden.shape[1], nodes.shape[1]
+    ones, places = np.ones(depth, np.float32), np.empty(depth, np.int64)
+    by_row, by_node = sums.reshape(-1, width), nodes.reshape(-1, width)
+    for row in range(count):
+        i, j = owners[row] // size, owners[row] % size
+        for one in range(layer):
+            places[one] = pair(one, layer) * num_nodes + paths[i, j, one]
+        gather_relu(ones, places, layer, by_node, by_row, i * depth + layer, hidden, row)
+
+
+@njit(cache=True, nogil=True)
+def add_log_probabilities(logits: Floats, rows: Ints, paths: Ints, layer: int, count: int, total: Floats) -> None:
     """Replace logits[:count] by their softmax and add log p of each path's node to `total` (n, J)."""
-    _add_bias(logits, bias, count)
     for row in range(count):
         softmax_row(logits, row)
     for i in range(len(paths)):
@@ -73,10 +135,10 @@ def add_log_probabilities(
 
 
 @njit(cache=True, nogil=True)
-def responsibilities(total: Floats) -> float:
-    """Replace log p (n, J) by p_j / sum_j p_j; returns -sum_i log sum_j p."""
+def responsibilities(total: Floats, samples: int) -> float:
+    """Replace log p (n, J) of the first samples by p_j / sum_j p_j; returns -sum_i log sum_j p."""
     loss = 0.0
-    for i in range(len(total)):
+    for i in range(samples):
         top = total[i, 0]
         for j in range(1, total.shape[1]):
             top = max(top, total[i, j])
@@ -91,94 +153,62 @@ def responsibilities(total: Floats) -> float:
 
 
 @njit(cache=True, nogil=True)
-def logit_gradient(
+def sampled_gradient(
     shares: Floats,
     rows: Ints,
     paths: Ints,
     layer: int,
     each: Floats,
-    negligible: np.float32,
-    weights: Floats,
-    kept: Ints,
-    gradient: Floats,
-    bias_gradient: Floats,
-) -> int:
-    """The gradient of the loss with respect to a layer's logits, for the rows that matter; returns their number.
-
-    `shares` (row, K) is the softmax, `each` (n, J) the responsibilities; `weights` (row,) receives their sums by row.
-    Rows whose sum is below `negligible` are left out: `kept` receives the others and `gradient` their gradient.
-    """
-    count, made = 0, 0
-    for i in range(len(rows)):
-        for j in range(rows.shape[1]):
-            count = max(count, rows[i, j] + 1)
-    for row in range(count):
-        weights[row] = _ZERO
-    for i in range(len(rows)):
-        for j in range(rows.shape[1]):
-            weights[rows[i, j]] += each[i, j]
-    for row in range(count):
-        if weights[row] >= negligible:
-            _scale_row(shares, row, weights[row], gradient, made)
-            kept[made] = row
-            weights[row] = np.float32(made)
-            made += 1
-        else:
-            weights[row] = np.float32(-1.0)
-    for i in range(len(rows)):
-        for j in range(rows.shape[1]):
-            place = int(weights[rows[i, j]])
-            if place >= 0:
-                gradient[place, paths[i, j, layer]] -= each[i, j]
-    _sum_rows(gradient, made, bias_gradient)
-    return made
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def scatter_hidden(
-    gradient: Floats,
+    offsets: Floats,
+    draws: int,
     hidden: Floats,
-    kept: Ints,
-    paths: Ints,
-    owners: Ints,
-    layer: int,
+    outputs: Floats,
     sums: Floats,
-    nodes: Floats,
+    nodes_gradient: Floats,
+    outputs_gradient: Floats,
+    bias_gradient: Floats,
 ) -> None:
-    """Add the gradient of hidden rows to that of the sums (n, D, H) and of the node table (layer, node, D, H).
+    """The gradient of one layer, from the softmax `shares` (row, K) and the responsibilities `each` (n, J).
 
-    `gradient` (place, H) is that with respect to relu's result hidden[kept[place]]; where this is 0, nothing flows.
+    Sets the targets' shares to 0.
     """
-    size, width = paths.shape[1], hidden.shape[1]
-    for place in range(len(kept)):
-        row = kept[place]
-        i, j = owners[row] // size, owners[row] % size
-        for k in range(width):
-            gradient[place, k] = gradient[place, k] if hidden[row, k] > _ZERO else _ZERO
-        for k in range(width):
-            sums[i, layer, k] += gradient[place, k]
-        for one in range(layer):
-            node = paths[i, j, one]
-            for k in range(width):
-                nodes[one, node, layer, k] += gradient[place, k]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _add_bias(logits: Floats, bias: Floats, count: int) -> None:
-    for row in range(count):
-        for k in range(len(bias)):
-            logits[row, k] += bias[k]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _scale_row(source: Floats, row: int, scale: np.float32, target: Floats, place: int) -> None:
-    """target[place] = scale source[row]; rows are passed as numbers, since a view costs more than the product."""
-    for k in range(target.shape[1]):
-        target[place, k] = scale * source[row, k]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _sum_rows(rows: Floats, count: int, total: Floats) -> None:
-    for row in range(count):
-        for k in range(len(total)):
-            total[k] += rows[row, k]
+    (size, depth), width, scale = paths.shape[1:], hidden.shape[1], np.float32(draws)
+    most = size + draws + 1
+    columns, parts, place = np.empty(most, np.int64), np.empty(most, np.float32), np.empty(2, np.float32)
+    flow, ones, targets = np.empty((1, width), np.float32), np.ones(depth, np.float32), np.empty(depth, np.int64)
+    by_row, by_node = sums.reshape(-1, width), nodes_gradient.reshape(-1, width)
+    num_nodes = nodes_gradient.shape[1]
+    for i in range(len(paths)):
+        place[0], place[1] = _ZERO, offsets[i]
+        at, number = i * depth + layer, 1
+        for j in range(size):
+            number = max(number, rows[i, j] - rows[i, 0] + 1)
+        for k in range(number):
+            row, made, weight, owner = rows[i, 0] + k, 0, _ZERO, -1
+            for j in range(size):
+                if rows[i, j] == row:
+                    owner = j if owner < 0 else owner
+                    weight += each[i, j]
+            for j in range(size):
+                if rows[i, j] == row:
+                    node = paths[i, j, layer]
+                    columns[made], parts[made] = node, weight * shares[row, node] - each[i, j]
+                    shares[row, node] = _ZERO
+                    made += 1
+            exact = made
+            made = draw_row(shares, row, scale * weight, place, columns, parts, made)
+            for one in range(exact, made):
+                parts[one] /= scale
+            for one in range(made):
+                bias_gradient[columns[one]] += parts[one]
+            scatter_add(parts, columns, made, hidden, row, outputs_gradient)
+            for one in range(layer):
+                targets[one] = pair(one, layer) * num_nodes + paths[i, owner, one]
+            if k == 0:
+                gather_masked(parts, columns, made, outputs, hidden, row, by_row, at)
+                scatter_add(ones, targets, layer, by_row, at, by_node)
+            else:
+                gather_masked(parts, columns, made, outputs, hidden, row, flow, 0)
+                scatter_add(ones, targets, layer, flow, 0, by_node)
+                targets[0] = at
+                scatter_add(ones, targets, 1, flow, 0, by_row)

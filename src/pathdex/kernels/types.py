@@ -13,5 +13,7 @@ Ints: TypeAlias = NDArray[np.int64]
 """Codes of items and paths, nodes, positions and offsets."""
 Int32s: TypeAlias = NDArray[np.int32]
 """The same where memory counts."""
+Int16s: TypeAlias = NDArray[np.int16]
+"""Random bits."""
 Mask: TypeAlias = NDArray[np.bool_]
 """One value per item of the catalogue."""

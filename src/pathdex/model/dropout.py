@@ -1,28 +1,39 @@
-"""Dropout masks on the CPU with the bits of torch's dropout."""
+"""Dropout from few random bits.
+
+Torch draws 64 bits for each element of a mask, one element after the other, and stores the mask in float32. Here an
+element is one int16, which compiled code compares with a limit where it multiplies.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
-from pathdex.kernels.mersenne import WORDS, fill_mask
-
-_LEFT, _NEXT, _STATE = 2, 2, 3
-"""Places in the state of torch's generator: `left` in its int32 words, `next` and the twister in its int64 words."""
+VALUES = 1 << 16
+"""Of an int16: dropout is rounded to a multiple of 1 / VALUES."""
 
 
-def dropout_mask(shape: tuple[int, ...], dropout: float) -> Tensor:
-    """A mask of 0 and 1 / (1 - dropout) that advances torch's generator as `torch.nn.functional.dropout` does."""
-    mask = torch.empty(shape)
-    state = torch.get_rng_state()
-    words = state[: (len(state) // 8) * 8].view(torch.int64).numpy()
-    left = state[:16].view(torch.int32).numpy()
-    block = words[_STATE : _STATE + WORDS].astype(np.uint32)
-    position = WORDS if left[_LEFT] <= 1 else int(words[_NEXT])  # `left` is 1 before a block is generated.
-    keep = 1 - dropout
-    position = fill_mask(block, position, keep, np.float32(1 / keep), mask.view(-1).numpy())
-    words[_STATE : _STATE + WORDS] = block
-    words[_NEXT], left[_LEFT] = position, WORDS - position + 1
-    torch.set_rng_state(state)
-    return mask
+class Dropout(NamedTuple):
+    """Elements whose bits are below the limit are kept and multiplied by `scale`, others are 0."""
+
+    bits: Tensor
+    limit: int
+    scale: float
+
+    @property
+    def mask(self) -> Tensor:
+        """The factor of each element."""
+        return torch.where(self.bits < self.limit, self.scale, 0.0)
+
+
+def draw_dropout(shape: tuple[int, ...], dropout: float) -> Dropout:
+    """Dropout for an array of this shape, from torch's generator. Without dropout there are no bits."""
+    if dropout == 0:
+        return Dropout(torch.empty((0,) * (len(shape) - 1) + shape[-1:], dtype=torch.int16), 0, 1.0)
+    number = math.prod(shape)
+    words = torch.empty(-(-number // 4), dtype=torch.int64).random_(-(2**63), None)
+    kept = min(round((1 - dropout) * VALUES), VALUES - 1)  # An int16 does not hold the limit that keeps all.
+    return Dropout(words.view(torch.int16)[:number].view(shape), kept - VALUES // 2, VALUES / kept)

@@ -47,6 +47,11 @@ class Network(nn.Module):
         return "structure" in self._modules
 
     @property
+    def is_compiled(self) -> bool:
+        """Whether steps run in compiled code with its own threads."""
+        return type(self.encoder) is GRUEncoder and self.device.type == "cpu"
+
+    @property
     def device(self) -> torch.device:
         return self.start.device
 
@@ -62,7 +67,8 @@ class Network(nn.Module):
 
     def encode_samples(self, rows: Tensor, codes: Tensor, window: Tensor, time: Tensor) -> Tensor:
         """`encode` at some places only: (sample, dim)."""
-        if type(self.encoder) is GRUEncoder and self.device.type == "cpu":
+        if self.is_compiled:
+            assert isinstance(self.encoder, GRUEncoder)
             return self.encoder.encode_samples(rows, self.start, codes, window, time)
         return self.encode(rows, codes)[window, time]
 

@@ -15,10 +15,11 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-ROWS = 2048
+ROWS = 512
 """Rows of a product that a thread computes at once."""
 
 Result = TypeVar("Result")
+_threads = 1
 
 
 def blocks(rows: int, size: int) -> list[slice]:
@@ -26,13 +27,28 @@ def blocks(rows: int, size: int) -> list[slice]:
     return [slice(first, min(first + size, rows)) for first in range(0, max(rows, 1), size)]
 
 
+@contextmanager
+def own_threads(*, enabled: bool = True) -> Iterator[None]:
+    """Let `run_blocks` use as many threads as torch has, and torch itself only one meanwhile."""
+    global _threads
+    before, torch_threads = _threads, torch.get_num_threads()
+    if not enabled or torch_threads == 1:
+        yield
+        return
+    _threads = torch_threads
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(torch_threads)
+        _threads = before
+
+
 def run_blocks(work: Callable[[slice], Result], parts: list[slice]) -> list[Result]:
-    """Results of `work` on each part, on as many threads as torch has; each runs torch on one thread."""
-    threads = torch.get_num_threads()
-    if threads == 1 or len(parts) == 1:
+    """Results of `work` on each part, within `own_threads` on several threads."""
+    if _threads == 1 or len(parts) == 1:
         return [work(part) for part in parts]
-    with _one_torch_thread():
-        return list(_pool(threads).map(torch.no_grad()(work), parts))  # Gradients are on in a new thread.
+    return list(_pool(_threads).map(torch.no_grad()(work), parts))  # Gradients are on in a new thread.
 
 
 def sum_in_order(tensors: tuple[Tensor, ...]) -> Tensor:
@@ -41,16 +57,6 @@ def sum_in_order(tensors: tuple[Tensor, ...]) -> Tensor:
     for one in tensors[1:]:
         total += one
     return total
-
-
-@contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 @cache

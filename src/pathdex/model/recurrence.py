@@ -13,12 +13,12 @@ from torch import Tensor
 from torch.autograd import Function
 
 from pathdex.kernels import gru_training as gru
-from pathdex.kernels.gather import add_rows, gather_vectors, scatter_vectors
-from pathdex.model.dropout import dropout_mask
+from pathdex.kernels.gather import add_parts, gather_vectors, scatter_vectors
+from pathdex.model.dropout import draw_dropout
 from pathdex.model.parallel import ROWS, blocks, run_blocks, sum_in_order
 from pathdex.model.precision import gradient_dtype, short_rows
 
-WINDOWS = 64
+WINDOWS = 24
 """Windows that a thread takes through all time steps at once."""
 
 
@@ -31,18 +31,20 @@ class _GatherInputs(Function):
     @staticmethod
     def forward(context: Any, rows: Tensor, start: Tensor, codes: Tensor, dropout: float) -> Tensor:
         batch, time, dim = *codes.shape, len(start)
-        mask = dropout_mask((batch, time, dim), dropout) if dropout > 0 else torch.empty(0, 0, dim)
-        context.save_for_backward(codes, mask)
-        context.shape = rows.shape
+        drawn = draw_dropout((batch, time, dim), dropout)
+        context.save_for_backward(codes)
+        context.shape, context.drawn = rows.shape, drawn
         result = torch.empty(time, batch, dim)
-        gather_vectors(rows.numpy(), start.numpy(), codes.numpy(), mask.numpy(), result.numpy())
+        bits = drawn.bits.numpy()
+        gather_vectors(rows.numpy(), start.numpy(), codes.numpy(), bits, drawn.limit, drawn.scale, result.numpy())
         return result
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        codes, mask = context.saved_tensors
+        (codes,), drawn = context.saved_tensors, context.drawn
         rows, start = torch.zeros(context.shape), torch.zeros(gradient.shape[-1])
-        scatter_vectors(gradient.contiguous().numpy(), codes.numpy(), mask.numpy(), rows.numpy(), start.numpy())
+        arrays = gradient.contiguous().numpy(), codes.numpy(), drawn.bits.numpy()
+        scatter_vectors(*arrays, drawn.limit, drawn.scale, rows.numpy(), start.numpy())
         return rows, start, None, None
 
 
@@ -82,9 +84,7 @@ class _RecurrentFeatures(Function):
         time, batch, dim = vectors.shape
         hidden = state_weight.shape[1]
         parts = torch.zeros(3, time, batch, dim)
-        places = samples.numpy()
-        for part, one in zip(torch.tensor_split(gradient, 3, dim=1), parts.view(3, -1, dim), strict=True):
-            add_rows(part.numpy(), places, one.numpy())
+        add_parts(gradient.contiguous().numpy(), samples.numpy(), parts.view(3, -1, dim).numpy())
         arrays = gates.numpy(), state_weight.contiguous().numpy(), states.numpy(), candidate.numpy(), parts[0].numpy()
         run_blocks(lambda part: gru.gru_backward(*arrays, part.start, part.stop), blocks(batch, WINDOWS))
         gru.running_mean_backward(parts[2].numpy(), parts[1].numpy())

@@ -14,9 +14,11 @@ from pathdex.model.adam import Adam
 from pathdex.model.lazy_adam import LazyAdam
 from pathdex.model.losses import negative_scores
 from pathdex.model.network import Network
+from pathdex.model.parallel import own_threads
 from pathdex.model.path_loss import mean_path_loss
 from pathdex.model.rerankers import RERANKERS, rerank_scores
 from pathdex.model.sampled_softmax import sampled_softmax_loss
+from pathdex.model.structure import MLPStructure
 from pathdex.training.horizon import HorizonMap
 from pathdex.training.negatives import NegativeSampler
 from pathdex.training.windows import Batch, cut_windows, sequential_batches
@@ -38,15 +40,21 @@ class RerankerStep:
         self.rows = LazyAdam(network.items.rows, config.item_learning_rate)
         self.other_horizon = HorizonMap(len(network.start)).to(network.device)
         dense = [network.start, *network.encoder.parameters(), *self.other_horizon.parameters()]
-        self.dense = Adam(dense, config.learning_rate, weight_decay=config.weight_decay)
+        self.dense = Adam(dense, config.learning_rate, weight_decay=config.weight_decay, fused=True)
         self.structure: Adam | None = None
         if isinstance(config, Config) and network.has_structure:
-            self.structure = Adam(network.structure.parameters(), config.structure_learning_rate)
+            self.structure = Adam(network.structure.parameters(), config.structure_learning_rate, fused=True)
 
     def __call__(
         self, batch: Batch, generator: np.random.Generator, paths: Tensor | None = None, rate: float = 1.0
     ) -> tuple[dict[str, float], Tensor]:
         """Take a step at `rate` times the learning rate; returns the losses and the user vector of each sample."""
+        with own_threads(enabled=self.network.is_compiled):
+            return self._step(batch, generator, paths, rate)
+
+    def _step(
+        self, batch: Batch, generator: np.random.Generator, paths: Tensor | None, rate: float
+    ) -> tuple[dict[str, float], Tensor]:
         network = self.network
         network.train()
         negatives = self.sampler.draw(batch.targets, generator)
@@ -67,7 +75,8 @@ class RerankerStep:
         correction = None if negatives.log_inclusion is None else self._tensor(negatives.log_inclusion)
         if self.compiled_loss:
             offset = None if correction is None else -correction
-            loss = sampled_softmax_loss(predicting, network.items.output_rows(table), wanted, number, offset)
+            points = draw_offsets(len(users), generator)
+            loss = sampled_softmax_loss(predicting, network.items.output_rows(table), wanted, number, offset, points)
         else:
             outputs, bias = network.items.outputs(table), network.items.bias(table)
             positive = (predicting * outputs[wanted]).sum(dim=1) + bias[wanted]
@@ -76,7 +85,7 @@ class RerankerStep:
             loss = self.loss(positive, negative_scores(scores, items, wanted, correction))
         losses = {"softmax": float(loss.detach())}
         if paths is not None:
-            path_loss = mean_path_loss(network.structure, users, paths)
+            path_loss = mean_path_loss(network.structure, users, paths, draw_offsets(len(users), generator))
             losses["structure"] = float(path_loss.detach())
             loss = loss + path_loss
 
@@ -106,16 +115,23 @@ class StructureStep:
     def __init__(self, network: Network, config: Config) -> None:
         self.network = network
         self.rate = config.structure_learning_rate
-        self.optimizer = Adam(network.structure.parameters(), self.rate)
+        self.optimizer = Adam(network.structure.parameters(), self.rate, fused=True)
 
-    def __call__(self, users: Tensor, paths: Tensor, rate: float = 1.0) -> float:
+    def __call__(self, users: Tensor, paths: Tensor, generator: np.random.Generator, rate: float = 1.0) -> float:
         """Take a step for users (sample, dim) and their targets' paths (sample, path, layer); returns the loss."""
-        loss = mean_path_loss(self.network.structure, users, paths)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.param_groups[0]["lr"] = self.rate * rate
-        self.optimizer.step()
+        compiled = isinstance(self.network.structure, MLPStructure) and users.device.type == "cpu"
+        with own_threads(enabled=compiled):
+            loss = mean_path_loss(self.network.structure, users, paths, draw_offsets(len(users), generator))
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.param_groups[0]["lr"] = self.rate * rate
+            self.optimizer.step()
         return float(loss.detach())
+
+
+def draw_offsets(samples: int, generator: np.random.Generator) -> Tensor:
+    """The random numbers of a drawn gradient (`kernels/draws.py`): one per sample, uniform in [0, 1)."""
+    return torch.from_numpy(generator.random(samples, np.float32))
 
 
 @torch.no_grad()
@@ -129,5 +145,6 @@ def position_vectors(network: Network, data: Interactions, batch_size: int) -> N
         used, (inputs,) = numbering(batch.inputs)
         rows = network.items.take(torch.from_numpy(used).to(network.device))
         places = (torch.from_numpy(one).to(network.device) for one in (inputs, batch.window, batch.time))
-        vectors[batch.position] = network.encode_samples(rows, *places).cpu().numpy()
+        with own_threads(enabled=network.is_compiled):
+            vectors[batch.position] = network.encode_samples(rows, *places).cpu().numpy()
     return vectors

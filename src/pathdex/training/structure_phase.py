@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from pathdex.config import Config
 from pathdex.data.interactions import Interactions
 from pathdex.index.initialization import residual_kmeans_paths
+from pathdex.kernels.gather import take_rows
 from pathdex.model.network import Network
 from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arrays
 from pathdex.training.choices import next_items
@@ -80,8 +82,12 @@ class StructurePhase(Phase):
         chosen = self.order[step * size : (step + 1) * size]
         done = (epoch - self.final.start + step / self.num_steps) / max(1, self.config.final_epochs)
         rate = cosine_rate(done) if epoch in self.final else 1.0
-        users = torch.from_numpy(self.vectors[self.readers[chosen]]).to(self.network.device)
-        return {"structure": self.e_step(users, self.assigner.nodes(self.data.sequences.values[chosen]), rate)}
+        users: Tensor = torch.empty(len(chosen), self.vectors.shape[1])
+        take_rows(self.vectors, self.readers[chosen], users.numpy())
+        users = users.to(self.network.device)
+        paths = self.assigner.nodes(self.data.sequences.values[chosen])
+        random = self.random.generator(Stream.STEP, epoch, step)
+        return {"structure": self.e_step(users, paths, random, rate)}
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
         if epoch not in self.m_steps:
