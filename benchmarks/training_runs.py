@@ -19,13 +19,14 @@ from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 
 def run_options(
-    name: str, description: str | None, sets: list[str], *, seeds: str = "0,1,2"
+    name: str, description: str | None, sets: list[str], *, seeds: str = "0,1,2", one_split: bool = True
 ) -> argparse.ArgumentParser:
-    """A parser with the options of all benchmarks that train models."""
+    """A parser with the options of all benchmarks that train models; `--on` only if they evaluate `one_split`."""
     parser = argparse.ArgumentParser(prog=f"benchmarks {name}", description=(description or "").splitlines()[0])
     parser.add_argument("--sets", default=",".join(sets), help="comma-separated: " + ", ".join(sets))
     parser.add_argument("--seeds", default=seeds, help="comma-separated")
-    parser.add_argument("--on", choices=["test", "valid"], default="test", help="held-out users")
+    if one_split:
+        parser.add_argument("--on", choices=["test", "valid"], default="test", help="held-out users")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a hyper-parameter")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     return parser
