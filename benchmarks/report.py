@@ -34,7 +34,7 @@ class Report:
 
     def add(self, part: str, figures: dict[str, Any], table: Table | None = None) -> None:
         """Store and print the figures of one part."""
-        self.parts[part] = {"measured": _circumstances(), **figures}
+        self.parts[part] = {"measured": circumstances(), **figures}
         self.file.write_text(json.dumps({**self.parts, "machine": describe_machine()}, indent=1) + "\n")
         if table is not None:
             self._console.print(table)
@@ -72,7 +72,7 @@ def chosen(parser: argparse.ArgumentParser, names: str | None, known: tuple[str,
     return [name for name in known if name in wanted]
 
 
-def _circumstances() -> dict[str, Any]:
+def circumstances() -> dict[str, Any]:
     """Time, commit and load of the machine."""
     return {
         "at": datetime.now(timezone.utc).isoformat(timespec="seconds"),

@@ -6,6 +6,7 @@ import argparse
 import json
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,20 @@ import polars as pl
 
 import pathdex
 from pathdex.data.splits import Split
-from pathdex.errors import IndexHealthWarning
+from pathdex.errors import AccuracyWarning, IndexHealthWarning
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.training.callbacks import Callback
 
 
 def run_options(
-    name: str, description: str | None, sets: list[str], *, seeds: str = "0,1,2"
+    name: str, description: str | None, sets: list[str], *, seeds: str = "0,1,2", one_split: bool = True
 ) -> argparse.ArgumentParser:
-    """A parser with the options of all benchmarks that train models."""
+    """A parser with the options of all benchmarks that train models; `--on` only if they evaluate `one_split`."""
     parser = argparse.ArgumentParser(prog=f"benchmarks {name}", description=(description or "").splitlines()[0])
     parser.add_argument("--sets", default=",".join(sets), help="comma-separated: " + ", ".join(sets))
     parser.add_argument("--seeds", default=seeds, help="comma-separated")
-    parser.add_argument("--on", choices=["test", "valid"], default="test", help="held-out users")
+    if one_split:
+        parser.add_argument("--on", choices=["test", "valid"], default="test", help="held-out users")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a hyper-parameter")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     return parser
@@ -42,21 +45,27 @@ def parsed_parameters(given: argparse.Namespace) -> dict[str, Any]:
 
 def compile_kernels() -> None:
     """Train on a few rows first, so that the times do not include compilation."""
-    users, steps = np.repeat(np.arange(20), 5), np.tile(np.arange(5), 20)
+    users, steps = np.repeat(np.arange(40), 5), np.tile(np.arange(5), 40)
     data = pathdex.read(pl.DataFrame({"user": users, "item": (users + steps) % 7, "time": steps}))
+    split = pathdex.split_users(data, valid_users=10, test_users=10, seed=0)
     with warnings.catch_warnings():
-        # An index of seven items is never healthy.
+        # An index of seven items is never healthy, nor accurate.
         warnings.simplefilter("ignore", IndexHealthWarning)
-        pathdex.DeepRetrieval(epochs=1, rounds=1, final_epochs=0).fit(data)
+        warnings.simplefilter("ignore", AccuracyWarning)
+        # Validation users make the training answer queries.
+        pathdex.DeepRetrieval(epochs=1, rounds=1, final_epochs=0).fit(split.train, validation=split.valid)
 
 
-def fit_model(split: Split, seed: int, parameters: dict[str, Any]) -> tuple[DeepRetrieval, dict[str, float]]:
+def fit_model(
+    split: Split, seed: int, parameters: dict[str, Any], callbacks: Sequence[Callback] | None = None
+) -> tuple[DeepRetrieval, dict[str, float]]:
     """Train Deep Retrieval, which chooses on the validation users.
 
     Also the seconds it took, by the clock and on the processor.
     """
     started, busy = time.monotonic(), time.process_time()
-    model = pathdex.DeepRetrieval(seed=seed, **parameters).fit(split.train, validation=split.valid)
+    model = pathdex.DeepRetrieval(seed=seed, **parameters)
+    model.fit(split.train, validation=split.valid, callbacks=callbacks)
     times = {"train_seconds": time.monotonic() - started, "train_cpu_seconds": time.process_time() - busy}
     return model, times
 

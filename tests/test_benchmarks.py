@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from benchmarks import ann_curves
 from benchmarks.__main__ import NAMES
-from benchmarks.peers import table, verdict, windows
+from benchmarks.peers import WHOLE, best_row, table, verdicts, windows
 from benchmarks.robustness import BASELINES, CEILING, OWN, flags, ratios
 from benchmarks.training_runs import parsed_parameters, run_options, spread
 
@@ -61,29 +61,37 @@ def test_spread_is_the_sample_deviation() -> None:
     assert spread([1.0, 3.0], 1) == "2.0 ± 1.4"
 
 
-def peer_rows(*f_measures: float) -> list[dict[str, Any]]:
+def peer_figures(*f_measures: float) -> dict[str, Any]:
     """SASRec with these F by epoch, 100 seconds each; Deep Retrieval has F = 0.1 after 50."""
-    other = {"recall": 0.0, "ndcg": 0.0}
-    peers = [
-        {"method": "X SASRec", "epoch": epoch, "seconds": 200.0 * epoch, "cpu_seconds": 100.0 * epoch, "f_measure": f}
-        for epoch, f in enumerate(f_measures, 1)
-    ]
-    own = {"method": "Deep Retrieval", "epoch": 3, "seconds": 60.0, "cpu_seconds": 50.0, "f_measure": 0.1}
-    return [{**row, **other} for row in (*peers, own)]
+
+    def row(epoch: int, seconds: float, f_measure: float) -> dict[str, Any]:
+        figures = {"f_measure": f_measure, "recall": 0.0, "ndcg": 0.0}
+        return {"epoch": epoch, "cpu_seconds": seconds, "valid": figures, "test": figures}
+
+    peers = [row(epoch, 100.0 * epoch, f) for epoch, f in enumerate(f_measures, 1)]
+    methods = {WHOLE: {"rows": [row(3, 50.0, 0.1)]}, "RecTools sasrec": {"rows": peers}}
+    return {"n": 10, "users": {"valid": 5, "test": 5}, "methods": methods}
 
 
 def test_the_first_epoch_of_equal_accuracy_counts() -> None:
-    text = "Deep Retrieval: F 10.00% after 50 processor seconds; SASRec reaches it after 200 (epoch 2)"
-    assert verdict(peer_rows(0.05, 0.1, 0.2)) == text
+    own, peer = verdicts(peer_figures(0.05, 0.1, 0.2))
+    assert own == f"{WHOLE}: F 10.00% after 50 processor seconds"
+    assert peer == "  RecTools sasrec reaches it after 200, 4.0 times as long"
 
 
 def test_a_peer_that_never_gets_there() -> None:
-    text = "SASRec does not reach it in 300 (3 epochs); its best is 9.00% after 200"
-    assert verdict(peer_rows(0.05, 0.09, 0.08)).endswith(text)
+    text = "does not reach it in 300 (3 epochs); its best is 9.00% after 200"
+    assert verdicts(peer_figures(0.05, 0.09, 0.08))[1].endswith(text)
 
 
-def test_the_table_has_a_row_per_epoch_and_one_of_our_own() -> None:
-    assert table("x", {"n": 10, "users": 5, "rows": peer_rows(0.05, 0.1)}, 1).row_count == 3
+def test_the_epoch_to_quote_is_the_best_on_validation_users() -> None:
+    rows = peer_figures(0.05, 0.09, 0.08)["methods"]["RecTools sasrec"]["rows"]
+    rows[2]["test"] = {"f_measure": 0.5}
+    assert best_row(rows)["epoch"] == 2
+
+
+def test_the_table_has_a_row_per_method() -> None:
+    assert table("x", peer_figures(0.05, 0.1), 1).row_count == 2
 
 
 def test_windows_share_one_item_so_that_every_other_item_is_a_target_once() -> None:
