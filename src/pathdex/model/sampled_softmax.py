@@ -20,7 +20,7 @@ from pathdex.model.parallel import blocks, run_blocks, sum_in_order
 
 SAMPLES = 512
 """Samples of a block: few enough that their scores stay in the cache."""
-DRAWS = 16
+DRAWS = 32
 """Draws per sample that replace the softmax in the gradient."""
 
 
