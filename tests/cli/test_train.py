@@ -28,6 +28,7 @@ def test_a_run_holds_the_bundle_the_split_the_log_and_the_request(run: Path) -> 
         ("encoder", 1),
         ("encoder", 2),
         *(("structure", number) for number in range(1, 6)),
+        ("defaults", 1),
     ]
     split = load_split(run / "split")
     assert (len(split.valid), len(split.test), split.train.num_users) == (5, 6, 49)

@@ -65,4 +65,4 @@ def test_brute_force_shares_the_model_of_deep_retrieval(options: ReproduceOption
     assert isinstance(brute, BruteForce)
     assert [file.name for file in (tmp_path / "models").iterdir()] == ["deep-retrieval-seed0"]
     assert (brute.model.item_vectors == model.item_vectors).all()  # type: ignore[attr-defined]
-    assert [record["phase"] for record in fitted["records"]] == ["encoder"] * 2 + ["structure"] * 5
+    assert [record["phase"] for record in fitted["records"]] == ["encoder"] * 2 + ["structure"] * 5 + ["defaults"]

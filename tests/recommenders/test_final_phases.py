@@ -119,6 +119,7 @@ def test_being_below_a_baseline_is_a_warning_with_a_code() -> None:
     assert text.startswith("W202: mine is 50.0% below item-cf on 100 held-out users; docs/warnings.md")
     (text,) = accuracy_warnings({"mine": low, "popularity": high, "item-cf": low})
     assert text.startswith("W201")
+    assert accuracy_warnings({"mine": low, "popularity": 1.004 * low, "item-cf": low}) == []
 
 
 def test_a_difference_within_its_standard_error_is_no_warning() -> None:

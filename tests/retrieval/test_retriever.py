@@ -62,12 +62,13 @@ def exhaustive_scores(model: DeepRetrieval, rows: Ragged) -> NDArray[np.float32]
 
 
 def similarities(neighbours: Neighbours, rows: Ragged, model: DeepRetrieval) -> NDArray[np.float32]:
-    """The summed similarity of every item to the distinct items that the encoder reads: (query, item)."""
-    sums = np.zeros((len(rows), len(model.items)), np.float32)
+    """The similarity of every item to the distinct items that the encoder reads, weighted by recency: (query, item)."""
+    sums, recency = np.zeros((len(rows), len(model.items)), np.float32), model.retriever.weights.recency
     for query, row in enumerate(rows):
-        for item in set(row[-model.history_length :].tolist()):
-            own = slice(neighbours.offsets[item], neighbours.offsets[item + 1])
-            np.add.at(sums[query], neighbours.items[own], neighbours.similarities[own])
+        latest = row[-model.history_length :].tolist()
+        for item, position in {item: position for position, item in enumerate(latest)}.items():
+            own, weight = slice(*neighbours.offsets[item : item + 2]), (len(latest) - position) ** -recency
+            np.add.at(sums[query], neighbours.items[own], weight * neighbours.similarities[own])
     return sums
 
 

@@ -33,6 +33,8 @@ from pathdex.training.trainer import Trainer
 
 MAX_SIMILARITIES = 50_000_000
 """Item-CF, with which the result is compared, keeps fewer neighbours per item in large catalogues."""
+TOLERATED_LOSS = 0.005
+"""A smaller loss against a baseline is no reason to warn."""
 
 
 class _FinalPhase(Phase):
@@ -152,7 +154,7 @@ def has_open_score(config: Config) -> bool:
 
 
 def accuracy_warnings(found: Mapping[str, NDArray[np.float64]]) -> list[str]:
-    """One text for each baseline that the first method is below, by more than the standard error of the difference.
+    """One text for each baseline that the first method is below, by more than `TOLERATED_LOSS` and a standard error.
 
     F by method, (query, size). docs/warnings.md explains the codes.
     """
@@ -162,7 +164,7 @@ def accuracy_warnings(found: Mapping[str, NDArray[np.float64]]) -> list[str]:
     for other, f in baselines:
         scale = np.maximum(f.mean(axis=0), 1e-9)
         loss = ((f - own) / scale).mean(axis=1)
-        if loss.mean() > loss.std() / np.sqrt(len(loss)):
+        if loss.mean() > max(TOLERATED_LOSS, loss.std() / np.sqrt(len(loss))):
             texts.append(
                 f"{codes[other]}: {name} is {loss.mean():.1%} below {other} on {len(loss):,} held-out users; "
                 "docs/warnings.md says what to try"
