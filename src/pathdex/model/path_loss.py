@@ -29,8 +29,10 @@ DRAWS = 16
 def mean_path_loss(structure: LayerNetwork, users: Tensor, paths: Tensor, offsets: Tensor) -> Tensor:
     """Mean of -log sum_j p(c_j | x) for users (sample, dim) and paths (sample, path, layer).
 
-    Computed here for the MLP on the CPU, by autograd for other layer networks and devices. The loss is exact; here its
-    gradient is drawn, with `offsets` (sample,) uniform in [0, 1).
+    Computed here for the MLP on the CPU, by autograd for other layer networks and devices.
+
+    Differs from the paper: here the gradient has `DRAWS` draws from each softmax instead of the whole of it, which is
+    unbiased. `offsets` (sample,) are uniform in [0, 1). The loss itself is exact.
     """
     if not isinstance(structure, MLPStructure) or users.device.type != "cpu":
         return structure_loss(path_log_probabilities(structure, users, paths))
