@@ -48,6 +48,7 @@ def test_every_m_step_approaches_the_target(wanted: int) -> None:
         "embedding_dim": 16,
         "structure_hidden": 32,
         "batch_size": 128,
+        "structure_batch_size": 4096,
         "bias_start": "zero",
     }
     config = Config(candidates_per_query=wanted, beam_size=10, candidate_paths=30, score_beam=20, **small)
