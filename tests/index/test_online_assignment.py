@@ -114,9 +114,7 @@ def test_a_stream_of_visits_equals_the_readable_version(data):
         scores = -np.sort(-generator.random((num_items, S)).astype(np.float32), axis=1)
         scores[:, generator.integers(0, S + 1) :] = 0
         seen = generator.integers(0, num_items, generator.integers(1, 9))
-        reassign_items(
-            seen, table_of(codes, scores), counts, paths, sizes, penalty=penalty, penalty_degree=degree
-        )
+        reassign_items(seen, table_of(codes, scores), counts, paths, sizes, penalty=penalty, penalty_degree=degree)
         for item in seen:
             if scores[item, 0] > 0:
                 visit(item, codes.tolist(), scores, counts[item], expected, counter, penalty, degree)
