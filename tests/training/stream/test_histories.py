@@ -42,12 +42,16 @@ def test_users_beyond_memory_are_read_from_the_file(tmp_path):
 
 def test_users_without_events_for_long_are_forgotten(tmp_path):
     for file in (None, tmp_path / "histories.sqlite"):
-        histories = Histories(2, file, max_age=10)
-        histories.append("old", 1, 0)
-        histories.append("new", 2, 11)
+        histories = Histories(2, file, users_in_memory=1)
+        for user, time in (("older", 0), ("old", 1), ("new", 11)):
+            histories.append(user, 7, time)
         histories.commit(1)
-        assert [histories.tokens("old"), histories.tokens("new")] == [[], [2]]
+        histories.forget_before(5)
+        assert [histories.tokens(user) for user in ("older", "old", "new")] == [[], [], [7]]
         assert len(histories) == 1
+        recovered = Histories(2, file)
+        recovered.recover(histories.journal(), 2)
+        assert [recovered.tokens(user) for user in ("older", "old", "new")] == [[], [], [7]]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), max_size=30), st.booleans())

@@ -82,11 +82,14 @@ def test_an_item_is_admitted_at_its_nth_event():
 
 
 def test_items_without_events_for_long_expire():
-    state = stream(expire_after=10.0)
-    state.apply([Event("u", "old", 0.0), Event("u", "new", 11.0)])
-    assert state.expire_items() == [0]
+    state = stream(expire_after=10.0, forget_users_after=5.0, m_step_events=3)
+    state.apply([Event("u", "old", 0.0), Event("w", "new", 1.0)])
+    assert "old" in state.catalogue
+    step = state.apply([Event("u", "new", 11.0)])
+    assert step.touched.tolist() == [0, 1]
     assert "old" not in state.catalogue
     assert history(state, "u") == ["new"]
+    assert history(state, "w") == []
     assert not state.learner.used[0]
 
 
@@ -133,14 +136,13 @@ def test_a_restored_state_continues_to_the_same_bits(tmp_path_factory, seed, cut
         for time in range(48)
     ]
     batches = [events[begin : begin + 8] for begin in range(0, 48, 8)]
-    options = StreamOptions(m_step_events=16, admit_after=2, expire_after=20.0)
+    options = StreamOptions(m_step_events=16, admit_after=2, expire_after=20.0, forget_users_after=15.0)
     file = tmp_path_factory.mktemp("stream") / "histories.sqlite" if on_disk else None
     whole = StreamState(CONFIG, options)
     state = StreamState(CONFIG, options, histories=file)
     for number, batch in enumerate(batches):
         for one in (whole, state):
             one.apply(batch, {"batch": number})
-            one.expire_items()
         if number == cut:
             values, arrays = bits(state)
             if generator.random() < 0.5:

@@ -42,23 +42,15 @@ class History:
 
 
 class Histories:
-    """Histories by user, at most `keep` items each.
+    """Histories by user, at most `keep` items each."""
 
-    Users that had no event for `max_age` seconds of event time before a commit are forgotten.
-    """
-
-    def __init__(
-        self,
-        keep: int,
-        file: Path | None = None,
-        *,
-        max_age: float | None = None,
-        users_in_memory: int = USERS_IN_MEMORY,
-    ) -> None:
-        self.keep, self.max_age = check_int("keep", keep), max_age
+    def __init__(self, keep: int, file: Path | None = None, *, users_in_memory: int = USERS_IN_MEMORY) -> None:
+        self.keep = check_int("keep", keep)
         self.users_in_memory = check_int("users_in_memory", users_in_memory)
         self._users: OrderedDict[str, History] = OrderedDict()
         self._changed: dict[str, None] = {}
+        self._oldest = -np.inf
+        """Users whose last event is older are forgotten."""
         self._file = None if file is None else _open(file)
         self._name = file
 
@@ -79,14 +71,25 @@ class Histories:
         self._users.move_to_end(user)
         self._changed[user] = None
 
+    def forget_before(self, time: float) -> None:
+        """Forget users that had no event since then."""
+        self._oldest = max(self._oldest, time)
+        for user in [user for user, history in self._users.items() if history.last < self._oldest]:
+            del self._users[user]
+            self._changed.pop(user, None)
+
     def __len__(self) -> int:
         """The number of users with a history."""
         if self._file is None:
             return len(self._users)
         with self._guarded() as connection:
-            stored: int = connection.execute("SELECT count(*) FROM histories").fetchone()[0]
+            count = "SELECT count(*) FROM histories WHERE last >= ?"
+            stored: int = connection.execute(count, (self._oldest,)).fetchone()[0]
             known = sum(
-                connection.execute("SELECT 1 FROM histories WHERE user = ?", (user,)).fetchone() is not None
+                connection.execute(
+                    "SELECT 1 FROM histories WHERE user = ? AND last >= ?", (user, self._oldest)
+                ).fetchone()
+                is not None
                 for user in self._changed
             )
         return stored + len(self._changed) - known
@@ -102,18 +105,19 @@ class Histories:
             "tokens": np.array([token for row in rows for token in row.tokens], np.int64),
             "ends": np.cumsum([len(row.tokens) for row in rows], dtype=np.int64),
             "last": np.array([row.last for row in rows], np.float64),
+            "oldest": np.array(self._oldest),
         }
 
     def commit(self, number: int) -> None:
-        """Write the changed users to the file, as part of checkpoint `number`, and forget old users."""
+        """Write what has changed to the file, as part of checkpoint `number`."""
         if self._file is not None:
             with self._guarded() as connection, connection:
                 rows = [(user, self._users[user].last, _packed(self._users[user].tokens)) for user in self._changed]
                 connection.executemany("INSERT OR REPLACE INTO histories VALUES (?, ?, ?)", rows)
+                connection.execute("DELETE FROM histories WHERE last < ?", (self._oldest,))
                 connection.execute("DELETE FROM commits")
                 connection.execute("INSERT INTO commits VALUES (?)", (number,))
         self._changed.clear()
-        self._forget_old()
         while self._file is not None and len(self._users) > self.users_in_memory:
             self._users.popitem(last=False)
 
@@ -127,6 +131,7 @@ class Histories:
                 f"{self._name} belongs to checkpoint {committed}, newer than checkpoint {number}; "
                 "restore both from one backup"
             )
+        self._oldest = float(journal["oldest"])
         for user, history in _read_journal(journal):
             self._users[user] = history
             self._changed[user] = None
@@ -142,22 +147,11 @@ class Histories:
             return known or History()
         with self._guarded() as connection:
             row = connection.execute("SELECT last, tokens FROM histories WHERE user = ?", (user,)).fetchone()
-        if row is None:
+        if row is None or row[0] < self._oldest:
             return History()
         history = History(np.frombuffer(row[1], np.int64).tolist(), row[0])
         self._users[user] = history
         return history
-
-    def _forget_old(self) -> None:
-        if self.max_age is None or not self._users:
-            return
-        newest = max(history.last for history in self._users.values())
-        limit = newest - self.max_age
-        for user in [user for user, history in self._users.items() if history.last < limit]:
-            del self._users[user]
-        if self._file is not None:
-            with self._guarded() as connection, connection:
-                connection.execute("DELETE FROM histories WHERE last < ?", (limit,))
 
     def _committed(self) -> int | None:
         if self._file is None:

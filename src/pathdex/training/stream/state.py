@@ -81,7 +81,7 @@ class StreamState:
         self.config = resolve_for_stream(config, self.options)
         self.learner = StreamLearner(self.config, seed=seed)
         self.catalogue = StreamCatalogue()
-        self.histories = Histories(self.config.history_length, histories, max_age=self.options.forget_users_after)
+        self.histories = Histories(self.config.history_length, histories)
         self.counters = StreamCounters()
         self.position: Position | None = None
         self.checkpoints = 0
@@ -110,7 +110,9 @@ class StreamState:
         if self._since_m_step < self.options.m_step_events:
             return Step(losses, touched)
         self._since_m_step = 0
-        return Step(losses, np.flatnonzero(self.learner.used), self.learner.full_m_step())
+        removed = self._forget_old()
+        changed = np.union1d(np.flatnonzero(self.learner.used), removed)
+        return Step(losses, changed, self.learner.full_m_step())
 
     def _take(self, event: Event) -> tuple[list[int], int] | None:
         """Bring catalogue and histories up to date; returns the history before the event and the item's slot."""
@@ -171,8 +173,13 @@ class StreamState:
         self.counters.removed_items += len(removed)
         return removed
 
-    def expire_items(self) -> list[int]:
-        """Remove items that had no event for too long; returns their slots."""
+    def _forget_old(self) -> list[int]:
+        """Forget users and remove items that had no event for too long; returns the slots of the items.
+
+        Called after so many events, not after a time, so that the state depends on the events alone.
+        """
+        if self.options.forget_users_after is not None:
+            self.histories.forget_before(self.clock - self.options.forget_users_after)
         if self.options.expire_after is None:
             return []
         old = self.learner.used & (self._last_seen.values < self.clock - self.options.expire_after)
