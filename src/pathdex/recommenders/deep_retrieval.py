@@ -30,6 +30,7 @@ from pathdex.kernels.query import Answers
 from pathdex.recommenders.base import EstimatorState, History, Query, ScoredItem, check_n, check_positive
 from pathdex.recommenders.capabilities import CanExplain, ChoosesOnValidation, HasIndex, HasVectors
 from pathdex.recommenders.model_state import ModelState
+from pathdex.recommenders.online import LearnsOnline, OnlineLearning
 from pathdex.retrieval.explain import Explanation, WhyNot, explain, why_not
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
@@ -48,7 +49,7 @@ PARTS_PER_THREAD = 4
 """Parts of a batch per thread, so that one slow part does not keep the others waiting."""
 
 
-class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation):
+class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, LearnsOnline):
     """Learns a K x D path index and retrieves by beam search.
 
     Every field of `pathdex.config.Config` is a keyword: `DeepRetrieval(path_size=10, epochs=20)`. Keywords override a
@@ -122,7 +123,17 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation):
             trainer.resume()
         trainer.run()
         self._adopt(ModelState.from_trainer(trainer, data))
+        self._online = None
         return self
+
+    def _begin_online(self) -> OnlineLearning:
+        if self._model_state is None:
+            return OnlineLearning.start(self._requested, seed=self.options.seed)
+        return OnlineLearning.resume(self._model_state, self.items, seed=self.options.seed)
+
+    def _adopt_snapshot(self, online: OnlineLearning) -> None:
+        state, self._items = online.snapshot([] if self._model_state is None else self._model_state.records)
+        self._adopt(state)
 
     @property
     def model_state(self) -> ModelState:

@@ -120,6 +120,29 @@ class StreamLearner:
         self.used[slot] = True
         place_items([slot], paths, self.paths, self.sizes)
 
+    def adopt(
+        self,
+        rows: NDArray[np.float32],
+        paths: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        weights: Mapping[str, NDArray[Any]],
+    ) -> None:
+        """Continue from a trained model: slot v holds item v. Optimizers start from scratch.
+
+        An item's scores start as if its occurrences so far had been spread evenly over its paths, so that a few events
+        do not move a popular item.
+        """
+        loaded = {"rows": rows, "paths": paths, "counts": counts, "used": np.ones(len(rows), np.bool_)}
+        for name, array in self._arrays.items():
+            array.resize(0)
+            array.load(loaded[name]) if name in loaded else array.resize(len(rows))
+        self._bind()
+        self.load_weights(weights)
+        most = len(rows) if self.config.decay == 1.0 else 1 / (1 - self.config.decay)
+        each = np.minimum(np.maximum(counts, 1), most)[:, None] / paths.shape[1]
+        self.table.set_rows(np.arange(len(rows)), paths, np.broadcast_to(each, paths.shape).astype(np.float32))
+        self.sizes = PathSizes(self.paths)
+
     def remove_item(self, slot: int) -> None:
         """Take the item out of a slot: it leaves its paths and is not drawn as a negative any more."""
         self.used[slot] = False

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pathdex.config import Config, default_num_nodes
 from pathdex.data.events import Event, Position
-from pathdex.data.vocabulary import UNKNOWN, Id
+from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.training.candidate_target import first_path_size
 from pathdex.training.loop import TrainingState
 from pathdex.training.stream.catalogue import StreamCatalogue
@@ -113,6 +113,30 @@ class StreamState:
         removed = self._forget_old()
         changed = np.union1d(np.flatnonzero(self.learner.used), removed)
         return Step(losses, changed, self.learner.full_m_step())
+
+    def adopt(
+        self,
+        items: Vocabulary,
+        rows: NDArray[np.float32],
+        paths: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        weights: Mapping[str, NDArray[Any]],
+    ) -> None:
+        """Continue from a trained model with these items, instead of from nothing."""
+        self.catalogue = StreamCatalogue()
+        for item in items.ids(range(len(items))):
+            self.catalogue.add(item)
+        self.learner.adopt(rows, paths, counts, weights)
+        self._last_seen.load(np.full(len(items), self.clock))
+
+    def observe(self, history: Sequence[Id], item: Id) -> None:
+        """Learn from one item that followed a history, which belongs to no known user. Unknown items of it are left
+        out; the item joins the catalogue."""
+        slots = [slot for one in history if (slot := self.catalogue.slot(one)) != UNKNOWN]
+        slot = self.add_item(item, slots)
+        self.learner.learn(Samples([slots], np.array([slot])))
+        self.counters.events += 1
+        self.counters.learned += 1
 
     def _take(self, event: Event) -> tuple[list[int], int] | None:
         """Bring catalogue and histories up to date; returns the history before the event and the item's slot."""
