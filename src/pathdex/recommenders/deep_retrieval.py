@@ -41,6 +41,7 @@ from pathdex.retrieval.user_state import UserState
 if TYPE_CHECKING:
     from pathdex.model.network import Network
     from pathdex.training.callbacks import Callback
+    from pathdex.training.stream.options import StreamOptions
 
 CORES = os.cpu_count() or 1
 QUERIES_PER_THREAD = 8
@@ -126,12 +127,18 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         self._online = None
         return self
 
-    def _begin_online(self) -> OnlineLearning:
-        if self._model_state is None:
-            return OnlineLearning.start(self._requested, seed=self.options.seed)
-        return OnlineLearning.resume(self._model_state, self.items, seed=self.options.seed)
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it can answer."""
+        return self._model_state is not None
 
-    def _adopt_snapshot(self, online: OnlineLearning) -> None:
+    def begin_stream(self, options: StreamOptions | None = None, histories: Path | None = None) -> OnlineLearning:
+        given: dict[str, Any] = {"seed": self.options.seed, "histories": histories}
+        if self._model_state is None:
+            return OnlineLearning.start(self._requested, options, **given)
+        return OnlineLearning.resume(self._model_state, self.items, options, **given)
+
+    def take_snapshot(self, online: OnlineLearning) -> None:
         state, self._items = online.snapshot([] if self._model_state is None else self._model_state.records)
         self._adopt(state)
 

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -40,22 +41,25 @@ class LearnsOnline(Recommender):
     _online: OnlineLearning | None = None
 
     @abstractmethod
-    def _begin_online(self) -> OnlineLearning:
-        """The learned state, to continue from."""
+    def begin_stream(self, options: StreamOptions | None = None, histories: Path | None = None) -> OnlineLearning:
+        """What the model has learned, to continue from. The model does not change with it until `take_snapshot`.
+
+        `histories` is a file for the histories of users that outgrow memory.
+        """
 
     @abstractmethod
-    def _adopt_snapshot(self, online: OnlineLearning) -> None:
+    def take_snapshot(self, online: OnlineLearning) -> None:
         """Answer with what was learned so far."""
 
     @contextmanager
     def _learning(self) -> Iterator[OnlineLearning]:
         if self._online is None:
-            self._online = self._begin_online()
+            self._online = self.begin_stream()
         try:
             yield self._online
         finally:
             if len(self._online.state.catalogue):
-                self._adopt_snapshot(self._online)
+                self.take_snapshot(self._online)
 
     def partial_fit(self, events: Iterable[Event | Sequence[Any] | Mapping[str, Any]]) -> Self:
         """Learn from events in order, each once; returns the estimator.
@@ -107,20 +111,28 @@ class OnlineLearning:
         self.state, self.neighbours = state, neighbours
 
     @classmethod
-    def start(cls, config: Config, options: StreamOptions | None = None, *, seed: int = 0) -> OnlineLearning:
+    def start(
+        cls, config: Config, options: StreamOptions | None = None, *, seed: int = 0, histories: Path | None = None
+    ) -> OnlineLearning:
         """From nothing."""
         from pathdex.training.stream.state import StreamState
 
-        return cls(StreamState(config, options, seed=seed))
+        return cls(StreamState(config, options, seed=seed, histories=histories))
 
     @classmethod
     def resume(
-        cls, model: ModelState, items: Vocabulary, options: StreamOptions | None = None, *, seed: int = 0
+        cls,
+        model: ModelState,
+        items: Vocabulary,
+        options: StreamOptions | None = None,
+        *,
+        seed: int = 0,
+        histories: Path | None = None,
     ) -> OnlineLearning:
         """From a trained model."""
         from pathdex.training.stream.state import StreamState
 
-        state = StreamState(model.config, options, seed=seed)
+        state = StreamState(model.config, options, seed=seed, histories=histories)
         state.adopt(items, np.asarray(model.rows), np.asarray(model.paths), np.asarray(model.counts), model.weights)
         return cls(state, model.neighbours)
 

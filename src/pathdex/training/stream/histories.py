@@ -105,7 +105,7 @@ class Histories:
             "tokens": np.array([token for row in rows for token in row.tokens], np.int64),
             "ends": np.cumsum([len(row.tokens) for row in rows], dtype=np.int64),
             "last": np.array([row.last for row in rows], np.float64),
-            "oldest": np.array(self._oldest),
+            "oldest": np.array([self._oldest]),
         }
 
     def commit(self, number: int) -> None:
@@ -131,7 +131,7 @@ class Histories:
                 f"{self._name} belongs to checkpoint {committed}, newer than checkpoint {number}; "
                 "restore both from one backup"
             )
-        self._oldest = float(journal["oldest"])
+        self._oldest = float(journal["oldest"][0])
         for user, history in _read_journal(journal):
             self._users[user] = history
             self._changed[user] = None

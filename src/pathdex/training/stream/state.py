@@ -114,6 +114,11 @@ class StreamState:
         changed = np.union1d(np.flatnonzero(self.learner.used), removed)
         return Step(losses, changed, self.learner.full_m_step())
 
+    @property
+    def events_to_m_step(self) -> int:
+        """Events until the next full M-step."""
+        return self.options.m_step_events - self._since_m_step
+
     def adopt(
         self,
         items: Vocabulary,
