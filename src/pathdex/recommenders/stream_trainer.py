@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pathdex.data.event_sources.base import EventSource
-from pathdex.data.events import EventBatch
+from pathdex.data.events import Event, Position
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.online import OnlineLearning
 from pathdex.recommenders.prequential import PrequentialRecall
@@ -114,10 +114,10 @@ class StreamTrainer:
         while not (self._stopping or self._ended) and (
             max_events is None or self.online.state.counters.events < max_events
         ):
-            batch = self._next_batch(max_events)
-            if not batch.events and batch.position == self.online.state.position:
+            events, position = self._next_batch(max_events)
+            if not events and position == self.online.state.position:
                 continue
-            self._learn(batch)
+            self._learn(events, position)
             unpublished = unsaved = True
             now = time.monotonic()
             if now - saved >= self.checkpoint_seconds:
@@ -132,13 +132,14 @@ class StreamTrainer:
             self._publish()
         return self.model
 
-    def _next_batch(self, max_events: int | None) -> EventBatch:
-        """The next events; fewer than a full batch at the end of the source or if none come for a while."""
+    def _next_batch(self, max_events: int | None) -> tuple[list[Event], Position | None]:
+        """The next events and the position after them; fewer than a full batch at the end of the source or if none come for a while."""
         state = self.online.state
         wanted = state.options.batch_events
         if max_events is not None:
             wanted = min(wanted, max_events - state.counters.events)
-        events, position = [], state.position
+        events: list[Event] = []
+        position = state.position
         deadline = time.monotonic() + self.batch_seconds
         while len(events) < wanted and not self._stopping:
             found = self.source.read(wanted - len(events), min(POLL_SECONDS, self.batch_seconds))
@@ -150,14 +151,14 @@ class StreamTrainer:
             self.malformed, self.lost = self.malformed + found.malformed, self.lost + found.lost
             if not found.events and time.monotonic() >= deadline:
                 break
-        return EventBatch(events, position or {})
+        return events, position
 
-    def _learn(self, batch: EventBatch) -> None:
+    def _learn(self, events: list[Event], position: Position | None) -> None:
         state = self.online.state
-        if batch.events and self.model.is_fitted:
-            self.prequential.predict(self.model, state, batch.events)
-        step = state.apply(batch.events, batch.position)
-        self._rate.add(len(batch.events))
+        if events and self.model.is_fitted:
+            self.prequential.predict(self.model, state, events)
+        step = state.apply(events, position)
+        self._rate.add(len(events))
         progress = self._progress(step)
         for callback in self.callbacks:
             callback.on_step_end(progress)
