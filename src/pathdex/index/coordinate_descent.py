@@ -226,14 +226,14 @@ def _sizes_without(candidate_paths: Int32s, last: Int32s, placed: bool, sizes: I
 
 @njit(cache=True, nogil=True)
 def choose_paths(
-    candidate_paths: Int32s,
+    candidate_paths: NDArray[np.integer],
     scores: Floats,
     N_v: float | np.float32,
-    current: Int32s,
+    current: NDArray[np.integer],
     sizes: Int32s,
     alpha: float,
     degree: float,
-    chosen: Int32s,
+    chosen: NDArray[np.integer],
 ) -> None:
     """Choose the J paths of one item one after the other, each with the largest incremental gain."""
     J, found = len(chosen), 0

@@ -38,7 +38,7 @@ class GrowingArray:
         return self.values
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> Any:
         return self._memory.dtype
 
     @property
