@@ -89,10 +89,13 @@ class Broker:
             assert self.process.poll() is None, "the broker did not start"
             assert time.monotonic() < deadline
             try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
+                with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+                    connection.sendall(b"PING\r\n")  # Both Redis and NATS know it.
+                    if not connection.recv(4096).startswith(b"-LOADING"):
+                        return
             except OSError:
-                time.sleep(0.02)
+                pass
+            time.sleep(0.02)
 
     def kill(self) -> None:
         self.process.kill()
