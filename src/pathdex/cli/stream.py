@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +18,9 @@ from pathdex.cli.progress import Log
 from pathdex.training.stream.options import StreamOptions
 
 if TYPE_CHECKING:
+    from pathdex.recommenders.base import Recommender
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
-    from pathdex.recommenders.stream_trainer import StreamProgress
+    from pathdex.recommenders.stream_trainer import StreamProgress, StreamTrainer
 
 _KINDS = {"int": int, "float": float}
 FLAGS = [
@@ -81,8 +84,7 @@ def stream(
         raise BadParameter("a stream has no --format; name the file .jsonl, .csv or .parquet")
     if model is not None and parameters:
         raise BadParameter(f"--{next(iter(parameters)).replace('_', '-')} cannot change with --from")
-    start = load(model, estimator=DeepRetrieval.name) if model is not None else None
-    begin = start if isinstance(start, DeepRetrieval) else DeepRetrieval(**parameters, **run_options)
+    begin = DeepRetrieval(**parameters, **run_options) if model is None else _learner(load(model))
     request = {
         "source": source,
         "from": None if model is None else str(model),
@@ -112,10 +114,9 @@ def stream(
                 publish_seconds=publish_seconds,
                 checkpoint_seconds=checkpoint_seconds,
             )
-            for one in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(one, lambda *_: trainer.stop())
             log.print(f"{'continuing' if keeper.has_checkpoint else 'streaming'} from {source} into {folder}")
-            trainer.run(max_events)
+            with _stopped_by_signals(trainer):
+                trainer.run(max_events)
         finally:
             events.close()
             if exporter is not None:
@@ -126,6 +127,34 @@ def stream(
     out().print(f"{folder}: {counted}" + ("" if recall is None else f", prequential recall@10 {100 * recall:.2f}%"))
     if trainer.malformed:
         out().print(f"{trainer.malformed:,} malformed events are in {keeper.dead_letters}")
+
+
+def _learner(model: Recommender) -> DeepRetrieval:
+    from pathdex.recommenders.capabilities import require
+    from pathdex.recommenders.deep_retrieval import DeepRetrieval
+    from pathdex.recommenders.online import LearnsOnline
+
+    found = require(model, LearnsOnline)
+    assert isinstance(found, DeepRetrieval)
+    return found
+
+
+@contextmanager
+def _stopped_by_signals(trainer: StreamTrainer) -> Iterator[None]:
+    """SIGTERM and Ctrl-C end the stream after its step, and a second one at once."""
+    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+
+    def stop(number: int, _: object) -> None:
+        trainer.stop()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for one in before:
+        signal.signal(one, stop)
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 class _Progress:

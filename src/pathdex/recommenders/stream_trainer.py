@@ -16,7 +16,7 @@ from pathdex.recommenders.prequential import PrequentialRecall
 
 if TYPE_CHECKING:
     from pathdex.training.stream.options import StreamOptions
-    from pathdex.training.stream.state import Step
+    from pathdex.training.stream.state import StreamStep
 
 POLL_SECONDS = 0.2
 """The longest wait for events before the trainer looks whether it has to stop."""
@@ -133,7 +133,10 @@ class StreamTrainer:
         return self.model
 
     def _next_batch(self, max_events: int | None) -> tuple[list[Event], Position | None]:
-        """The next events and the position after them; fewer than a full batch at the end of the source or if none come for a while."""
+        """The next events and the position after them.
+
+        They are fewer than a full batch at the end of the source, or if no more come for a while.
+        """
         state = self.online.state
         wanted = state.options.batch_events
         if max_events is not None:
@@ -163,7 +166,7 @@ class StreamTrainer:
         for callback in self.callbacks:
             callback.on_step_end(progress)
 
-    def _progress(self, step: Step) -> StreamProgress:
+    def _progress(self, step: StreamStep) -> StreamProgress:
         state = self.online.state
         return StreamProgress(
             state.counters.events,

@@ -34,20 +34,20 @@ CREATE TABLE IF NOT EXISTS commits (number INTEGER NOT NULL);
 
 
 @dataclass
-class History:
+class UserHistory:
     """The latest items of a user, oldest first, and the time of the last event."""
 
     tokens: list[int] = field(default_factory=list)
     last: float = -np.inf
 
 
-class Histories:
+class UserHistories:
     """Histories by user, at most `keep` items each."""
 
     def __init__(self, keep: int, file: Path | None = None, *, users_in_memory: int = USERS_IN_MEMORY) -> None:
         self.keep = check_int("keep", keep)
         self.users_in_memory = check_int("users_in_memory", users_in_memory)
-        self._users: OrderedDict[str, History] = OrderedDict()
+        self._users: OrderedDict[str, UserHistory] = OrderedDict()
         self._changed: dict[str, None] = {}
         self._oldest = -np.inf
         """Users whose last event is older are forgotten."""
@@ -141,15 +141,15 @@ class Histories:
         if self._file is not None:
             self._file.close()
 
-    def _history(self, user: str) -> History:
+    def _history(self, user: str) -> UserHistory:
         known = self._users.get(user)
         if known is not None or self._file is None:
-            return known or History()
+            return known or UserHistory()
         with self._guarded() as connection:
             row = connection.execute("SELECT last, tokens FROM histories WHERE user = ?", (user,)).fetchone()
         if row is None or row[0] < self._oldest:
-            return History()
-        history = History(np.frombuffer(row[1], np.int64).tolist(), row[0])
+            return UserHistory()
+        history = UserHistory(np.frombuffer(row[1], np.int64).tolist(), row[0])
         self._users[user] = history
         return history
 
@@ -183,10 +183,10 @@ def _packed(tokens: list[int]) -> bytes:
     return np.array(tokens, np.int64).tobytes()
 
 
-def _read_journal(journal: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, History]]:
+def _read_journal(journal: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, UserHistory]]:
     text, name_start, start = journal["names"].tobytes(), 0, 0
     columns = (journal[name].tolist() for name in ("name_ends", "ends", "last"))
     for name_end, end, last in zip(*columns, strict=True):
         user = text[name_start:name_end].decode("utf-8", "surrogatepass")
-        yield user, History(journal["tokens"][start:end].tolist(), last)
+        yield user, UserHistory(journal["tokens"][start:end].tolist(), last)
         name_start, start = name_end, end

@@ -22,7 +22,7 @@ from pathdex.training.candidate_target import first_path_size
 from pathdex.training.loop import TrainingState
 from pathdex.training.stream.catalogue import StreamCatalogue
 from pathdex.training.stream.growing import GrowingArray
-from pathdex.training.stream.histories import Histories
+from pathdex.training.stream.histories import UserHistories
 from pathdex.training.stream.learner import Samples, StreamLearner
 from pathdex.training.stream.options import StreamOptions
 
@@ -49,7 +49,7 @@ class StreamCounters:
 
 
 @dataclass(frozen=True)
-class Step:
+class StreamStep:
     """What a batch of events led to."""
 
     losses: Mapping[str, float]
@@ -81,7 +81,7 @@ class StreamState:
         self.config = resolve_for_stream(config, self.options)
         self.learner = StreamLearner(self.config, seed=seed)
         self.catalogue = StreamCatalogue()
-        self.histories = Histories(self.config.history_length, histories)
+        self.histories = UserHistories(self.config.history_length, histories)
         self.counters = StreamCounters()
         self.position: Position | None = None
         self.checkpoints = 0
@@ -91,7 +91,7 @@ class StreamState:
         self._waiting: OrderedDict[str, int] = OrderedDict()
         self._since_m_step = 0
 
-    def apply(self, events: Sequence[Event], position: Position | None = None) -> Step:
+    def apply(self, events: Sequence[Event], position: Position | None = None) -> StreamStep:
         """Learn from a batch of events; `position` is that of the source after it."""
         histories, targets = [], []
         for event in events:
@@ -108,11 +108,11 @@ class StreamState:
             losses = self.learner.learn(Samples(histories, np.array(targets, np.int64)))
         self._since_m_step += len(targets)
         if self._since_m_step < self.options.m_step_events:
-            return Step(losses, touched)
+            return StreamStep(losses, touched)
         self._since_m_step = 0
         removed = self._forget_old()
         changed = np.union1d(np.flatnonzero(self.learner.used), removed)
-        return Step(losses, changed, self.learner.full_m_step())
+        return StreamStep(losses, changed, self.learner.full_m_step())
 
     @property
     def events_to_m_step(self) -> int:
