@@ -41,7 +41,8 @@ class Adam(torch.optim.Adam):
         """
         given = [one for one in group["params"] if one.grad is not None]
         states = [self.state[one] for one in given]
-        if len(self.param_groups) > 1 or not group["fused"] or not all(states) or given[0].device.type != "cpu":
+        usual = group["fused"] and len(self.param_groups) == 1 and given and given[0].device.type == "cpu"
+        if not usual or not all(states):
             return False
         first, second, steps = ([one[name] for one in states] for name in ("exp_avg", "exp_avg_sq", "step"))
         torch._foreach_add_(steps, 1)
