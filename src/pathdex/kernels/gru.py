@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pathdex.kernels.exp import MAX_EXPONENT, build_exp
 from pathdex.kernels.gemm import LANES, gemm_accumulate, gemv_accumulate
-from pathdex.kernels.layout import as_matrix, as_readonly
+from pathdex.kernels.layout import as_matrix, as_readonly, as_weights
 from pathdex.kernels.types import Floats
 
 GATES = 3
@@ -60,7 +60,7 @@ class GRU(NamedTuple):
         return cls(
             as_matrix(inputs.reshape(-1, dim)),
             as_readonly((input_bias + hidden_bias).ravel()),
-            as_readonly(hidden.reshape(len(hidden), -1, dim).transpose(0, 2, 1)),
+            as_weights(hidden.reshape(len(hidden), -1, dim).transpose(0, 2, 1)),
             as_readonly(new),
             as_matrix(weights["project.weight"]),
             as_readonly(weights["project.bias"]),
