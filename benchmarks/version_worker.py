@@ -26,8 +26,8 @@ class Worker:
         self.model: Any = pathdex.load(bundle)
         self.n, self.beam = n, beam
         items = len(self.model.items)
-        rows = np.random.default_rng(0).integers(0, items, (queries, history))
-        self.histories = [self.model.items.ids(row) for row in rows]
+        self.codes = np.random.default_rng(0).integers(0, items, (queries, history))
+        self.histories = [self.model.items.ids(row) for row in self.codes]
         self.model.set_threads(1)
         self.model.warmup()
         self.query()
@@ -40,7 +40,9 @@ class Worker:
         from benchmarks.synthetic import save_synthetic
 
         with tempfile.TemporaryDirectory(prefix="pathdex-version-") as folder:
-            return self.open(str(save_synthetic(Path(folder) / "model", **sizes)), history, queries, n, beam)
+            answer = self.open(str(save_synthetic(Path(folder) / "model", **sizes)), history, queries, n, beam)
+        self.ranks()
+        return answer
 
     def query(self) -> dict[str, Any]:
         """Seconds and CPU seconds per query, one by one."""
@@ -49,6 +51,14 @@ class Worker:
     def batch(self) -> dict[str, Any]:
         """Seconds and CPU seconds per query, all at once."""
         return self._per_query(lambda: self.model.recommend_batch(self.histories, self.n, beam=self.beam))
+
+    def ranks(self) -> dict[str, Any]:
+        """The same without looking up ids and making Python objects of the answers."""
+        from pathdex.data.ragged import Ragged
+        from pathdex.retrieval.filters import Filters
+
+        codes = Ragged.from_rows(self.codes)
+        return self._per_query(lambda: self.model.rank(codes, self.n, Filters(exclude=codes), beam=self.beam))
 
     def _per_query(self, call: Callable[[], Any]) -> dict[str, Any]:
         started, worked = time.perf_counter(), time.process_time()

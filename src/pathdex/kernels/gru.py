@@ -250,7 +250,7 @@ def _common_steps(starts: Ints) -> int:
             as_long += starts[other + 1] - starts[other] >= steps
         if as_long >= LEAST_TOGETHER:
             most = max(most, steps)
-    return most
+    return int(most)
 
 
 @njit(cache=True, nogil=True)
