@@ -1,8 +1,10 @@
-"""The parts of a query, timed inside whole queries, beside the limits of the machine."""
+"""The parts of a query, timed inside one compiled call, beside the limits of the machine.
+
+What `rank` takes longer than its parts is the call itself: checks of arguments, results, and handing over arrays.
+"""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,16 +12,13 @@ from rich.table import Table
 
 from benchmarks.limits import Peaks, measure_peaks, work_of_query
 from benchmarks.plots import bars
+from benchmarks.query_clock import PARTS, TimedQuery
 from benchmarks.report import Report
-from benchmarks.timing import WARM_CALLS, Seconds, Task, Times, alternate
-from pathdex.kernels.beam import beam_search
-from pathdex.kernels.candidates import ALL_ITEMS, gather_items, rerank
-from pathdex.kernels.layout import as_readonly
+from benchmarks.timing import WARM_CALLS, Seconds, Task, Times, clock
 
 if TYPE_CHECKING:
     from benchmarks.query import Workload
 
-PARTS = ("encode", "beam", "gather", "rerank")
 COUNTED = 50
 """Queries over which the work is averaged."""
 
@@ -44,8 +43,14 @@ def measure(flat: Workload, peaked: Workload, report: Report) -> None:
 
 def _breakdown(workload: Workload, peaks: Peaks) -> dict[str, Any]:
     sizes, model = workload.sizes, workload.model
-    rounds = [_time_parts(workload) for _ in range(sizes.repeats)]
-    whole = alternate({"whole": Task(workload.rank, sizes.queries)}, sizes.repeats)["whole"]
+    query = TimedQuery(model.retriever, n=sizes.n, beam=sizes.beam)
+    for history in workload.histories[:WARM_CALLS]:
+        query(history)
+    rounds, calls = [], []
+    for _ in range(sizes.repeats):
+        rounds.append(_time_parts(query, workload))
+        calls.append(clock(Task(workload.rank, sizes.queries))[0])
+    whole = Times(np.array(calls))
     users = np.array([model.retriever.encoder.encode(one[0]).vector for one in workload.histories[:COUNTED]])
     candidates = float(np.mean([workload.rank(query).candidates[0] for query in range(sizes.queries)]))
     work = work_of_query(model, users, sizes.beam, sizes.history, candidates)
@@ -72,24 +77,11 @@ def _breakdown(workload: Workload, peaks: Peaks) -> dict[str, Any]:
     }
 
 
-def _time_parts(workload: Workload) -> Seconds:
-    """Seconds (part, query). The parts run one after the other, so that caches are as in a whole query."""
-    sizes, retriever = workload.sizes, workload.model.retriever
-    weight = np.float32(workload.model.config.path_weight)
-    spent = np.empty((len(PARTS), sizes.queries))
-    for query in [*range(min(WARM_CALLS, sizes.queries)), *range(sizes.queries)]:
-        history = workload.histories[query][0]
-        seen = as_readonly(history, np.int32)
-        ticks = [time.perf_counter()]
-        user = retriever.encoder.encode(history).vector
-        ticks.append(time.perf_counter())
-        positions, log_p = beam_search(retriever.structure, retriever.trie, user, sizes.beam, retriever.structure.depth)
-        ticks.append(time.perf_counter())
-        items, log_probability = gather_items(retriever.on_paths, positions, log_p, seen, ALL_ITEMS, retriever.compact)
-        ticks.append(time.perf_counter())
-        rerank(retriever.table, retriever.compact, user, items, weight * log_probability, sizes.n)
-        ticks.append(time.perf_counter())
-        spent[:, query] = np.diff(ticks)
+def _time_parts(query: TimedQuery, workload: Workload) -> Seconds:
+    """Seconds (part, query)."""
+    spent = np.empty((len(PARTS), len(workload.histories)))
+    for number, history in enumerate(workload.histories):
+        spent[:, number] = 1e-9 * query(history)[0]
     return spent
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +26,45 @@ class Worker:
         self.model: Any = pathdex.load(bundle)
         self.n, self.beam = n, beam
         items = len(self.model.items)
-        rows = np.random.default_rng(0).integers(0, items, (queries, history))
-        self.histories = [self.model.items.ids(row) for row in rows]
+        self.codes = np.random.default_rng(0).integers(0, items, (queries, history))
+        self.histories = [self.model.items.ids(row) for row in self.codes]
+        self.model.set_threads(1)
         self.model.warmup()
         self.query()
         self.batch()
         return {"items": items}
 
+    def build(self, sizes: dict[str, Any], history: int, queries: int, n: int, beam: int) -> dict[str, Any]:
+        """Make a synthetic model with this version's own benchmarks, and draw queries."""
+        sys.path.insert(0, str(Path(pathdex.__file__).parents[2]))
+        from benchmarks.synthetic import save_synthetic
+
+        with tempfile.TemporaryDirectory(prefix="pathdex-version-") as folder:
+            answer = self.open(str(save_synthetic(Path(folder) / "model", **sizes)), history, queries, n, beam)
+        self.ranks()
+        return answer
+
     def query(self) -> dict[str, Any]:
-        """Seconds per query, one by one."""
-        started = time.perf_counter()
-        for history in self.histories:
-            self.model.recommend(history, self.n, beam=self.beam)
-        return {"seconds": (time.perf_counter() - started) / len(self.histories)}
+        """Seconds and CPU seconds per query, one by one."""
+        return self._per_query(lambda: [self.model.recommend(one, self.n, beam=self.beam) for one in self.histories])
 
     def batch(self) -> dict[str, Any]:
-        """Seconds per query, all at once."""
-        started = time.perf_counter()
-        self.model.recommend_batch(self.histories, self.n, beam=self.beam)
-        return {"seconds": (time.perf_counter() - started) / len(self.histories)}
+        """Seconds and CPU seconds per query, all at once."""
+        return self._per_query(lambda: self.model.recommend_batch(self.histories, self.n, beam=self.beam))
+
+    def ranks(self) -> dict[str, Any]:
+        """The same without looking up ids and making Python objects of the answers."""
+        from pathdex.data.ragged import Ragged
+        from pathdex.retrieval.filters import Filters
+
+        codes = Ragged.from_rows(self.codes)
+        return self._per_query(lambda: self.model.rank(codes, self.n, Filters(exclude=codes), beam=self.beam))
+
+    def _per_query(self, call: Callable[[], Any]) -> dict[str, Any]:
+        started, worked = time.perf_counter(), time.process_time()
+        call()
+        spent = {"seconds": time.perf_counter() - started, "cpu": time.process_time() - worked}
+        return {name: value / len(self.histories) for name, value in spent.items()}
 
     def prepare(self, file: str, reading: dict[str, Any], parameters: dict[str, Any], warm: int) -> dict[str, Any]:
         """Read a file, and make the phases of a training ready for steps."""

@@ -2,9 +2,12 @@
 
     python -m benchmarks versions --before ../pathdex-0.1/src
     python -m benchmarks versions --before ../pathdex-0.1/src --parts query,http --repeats 15
+    python -m benchmarks versions --before ../pathdex-0.1/src --parts batches
     python -m benchmarks versions --before ../pathdex-0.1/src --parts steps --sets books,ml-1m
 
-Steps are timed in CPU seconds of their thread. `books` is a tenth of the synthetic set of `benchmarks scale`.
+`batches` are those of a large synthetic model, in CPU seconds of the process. Each version writes its own bundle with
+its own `benchmarks`, so their formats may differ. Steps are timed in CPU seconds of their thread. `books` is a tenth of
+the synthetic set of `benchmarks scale`.
 
 Each version runs in its own process with its own source tree, on one thread. Rounds alternate and give one ratio each,
 so other load on the machine affects both versions alike. A ratio above 1 means that this version is slower.
@@ -37,11 +40,15 @@ from pathdex.data.synthetic import generate
 HERE = Path(__file__).parent
 SIZES = {"items": 200_000, "num_nodes": 60, "path_size": 25.0}
 QUERY = {"history": 30, "queries": 200, "n": 50, "beam": 50}
-PARTS = ("query", "http", "steps", "train")
+LARGE = {"items": 1_480_000, "num_nodes": 100, "depth": 3, "paths_per_item": 3, "embedding_dim": 64, "path_size": 25.0}
+LARGE_QUERY = {"history": 69, "queries": 400, "n": 200, "beam": 50}
+PARTS = ("query", "batches", "http", "steps", "train")
 CONNECTIONS, LOAD_SECONDS = 8, 2.0
 STEPS, WARM_ROUNDS = 10, 3
 BOOKS_SHARE = 0.1
 BOOKS_PARAMETERS = {"num_nodes": 100, "batch_size": 4096}
+SAME_STEPS = {"structure_batch_size": 4096}
+"""Parameters whose default has changed, so that a step is the same work in both versions."""
 
 
 class Version:
@@ -104,6 +111,35 @@ def queries(before: Path, after: Path, bundle: Path, repeats: int) -> dict[str, 
     return ratios
 
 
+def large_batches(before: Path, after: Path, repeats: int) -> dict[str, dict[str, list[float]]]:
+    """CPU microseconds per query of both versions, one per round, each on a synthetic model that it made itself.
+
+    So versions compare that cannot read each other's bundles.
+    """
+    spent: dict[str, dict[str, list[float]]] = {}
+    with versions(before, after) as pair:
+        for one in pair:
+            one("build", sizes=LARGE, **LARGE_QUERY)
+        for number in range(repeats):
+            for command, label in (("query", "recommend"), ("batch", "recommend_batch"), ("ranks", "rank of a batch")):
+                times = spent.setdefault(label, {"before": [], "after": []})
+                for name, one in list(zip(times, pair, strict=True))[:: 1 if number % 2 == 0 else -1]:
+                    times[name].append(1e6 * one(command)["cpu"])
+    return spent
+
+
+def batches_table(spent: dict[str, dict[str, list[float]]]) -> Table:
+    """Medians and the fastest rounds, which other load on the machine disturbs least."""
+    columns = ("CPU microseconds", "before", "fastest", "after", "fastest", "before / after", "range", "fastest")
+    table = Table(*columns, title=f"{LARGE['items']:,} items, batches of {LARGE_QUERY['queries']}, one thread")
+    for name, times in spent.items():
+        cells = [f"{value:.0f}" for one in times.values() for value in (np.median(one), min(one))]
+        ratios, best = np.divide(times["before"], times["after"]), min(times["before"]) / min(times["after"])
+        spread = f"{ratios.min():.2f} to {ratios.max():.2f}"
+        table.add_row(name, *cells, f"{np.median(ratios):.2f}", spread, f"{best:.2f}")
+    return table
+
+
 def requests(before: Path, after: Path, bundle: Path, repeats: int) -> dict[str, list[float]]:
     """Ratios of the time per request of two servers with one worker each, under load from 8 connections."""
     ratios = []
@@ -148,10 +184,10 @@ def server(source: Path, bundle: Path) -> Iterator[str]:
 def steps(before: Path, after: Path, name: str, repeats: int, folder: Path) -> dict[str, list[float]]:
     """Ratios of the CPU time of encoder and structure steps on a data set, one per round."""
     if name == "books":
-        file, reading, parameters = folder / "books.parquet", {}, BOOKS_PARAMETERS
+        file, reading, parameters = folder / "books.parquet", {}, SAME_STEPS | BOOKS_PARAMETERS
         generate(file, **{key: round(value * BOOKS_SHARE) for key, value in BOOKS.items()}, seed=0)
     else:
-        file, reading, parameters = (data_folder() / SETS[name].file).resolve(), SETS[name].reading, {}
+        file, reading, parameters = (data_folder() / SETS[name].file).resolve(), SETS[name].reading, SAME_STEPS
     ratios: dict[str, list[float]] = {"encoder": [], "structure": []}
     with versions(before, after) as pair:
         for one in pair:
@@ -216,6 +252,9 @@ def main(arguments: list[str]) -> None:
             table.add_row(name, f"{np.median(values):.3f}", f"{min(values):.3f} to {max(values):.3f}")
         console.print(table)
         report["ratios"] = ratios
+    if "batches" in parts:
+        report["batches"] = large_batches(given.before, given.after, given.repeats)
+        console.print(batches_table(report["batches"]))
     if "steps" in parts:
         with tempfile.TemporaryDirectory(prefix="pathdex-versions-") as name:
             taken: dict[str, list[float]] = {}

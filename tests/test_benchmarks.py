@@ -9,10 +9,13 @@ import pytest
 from benchmarks import ann_curves
 from benchmarks.__main__ import NAMES
 from benchmarks.peers import WHOLE, best_row, table, verdicts, windows
+from benchmarks.query_clock import PARTS, TimedQuery
 from benchmarks.robustness import BASELINES, CEILING, OWN, flags, ratios
 from benchmarks.training_runs import parsed_parameters, run_options, spread
 
 from pathdex.data.ragged import Ragged
+from pathdex.retrieval.filters import Filters
+from tests.random_model import random_model
 
 TRAINING_ONLY = ("accuracy", "robustness", "e-step", "m-step", "scale")
 
@@ -97,6 +100,17 @@ def test_the_table_has_a_row_per_method() -> None:
 def test_windows_share_one_item_so_that_every_other_item_is_a_target_once() -> None:
     found = windows(Ragged.from_rows([[1, 2, 3, 4, 5, 6], [7, 8, 9], [1, 2, 3, 4, 5], [4]]), 2)
     assert [row.tolist() for row in found] == [[1, 2, 3], [3, 4, 5], [5, 6], [7, 8, 9], [1, 2, 3], [3, 4, 5], [4]]
+
+
+@pytest.mark.parametrize("neighbours", [0, 8])
+def test_a_query_timed_part_by_part_has_the_answer_of_the_whole(neighbours: int) -> None:
+    model = random_model(neighbours=neighbours)
+    history = Ragged.from_rows([[1, 2, 3]])
+    whole = model.rank(history, 5, Filters(exclude=history), beam=6)
+    spent, items, scores = TimedQuery(model.retriever, n=5, beam=6)(history)
+    assert spent.shape == (len(PARTS),)
+    assert (spent >= 0).all()
+    assert (items.tolist(), scores.tolist()) == (whole.items[0].tolist(), whole.scores[0].tolist())
 
 
 CURVE = [(40.0, 0.10), (100.0, 0.20), (400.0, 0.30)]

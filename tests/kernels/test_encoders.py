@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from pathdex.config import Config
 from pathdex.data.ragged import Ragged
-from pathdex.kernels.encoders import ENCODERS, FUNCTIONS, Encoder, advance_state, copy_inputs, encode_history
+from pathdex.kernels.encoders import (
+    ENCODERS,
+    FUNCTIONS,
+    TOGETHER,
+    Encoder,
+    advance_state,
+    copy_inputs,
+    encode_histories,
+    encode_history,
+)
 from pathdex.model.encoders import ENCODERS as MODEL_ENCODERS
 from pathdex.model.network import Network
 
@@ -73,6 +82,21 @@ def test_a_full_history_has_no_start_and_older_items_are_not_read(encoder: str) 
         )
         assert count == LENGTH
         np.testing.assert_allclose(user, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("encoder", sorted(ENCODERS))
+@settings(max_examples=25, deadline=None)
+@given(rows=st.lists(st.lists(st.integers(0, ITEMS - 1), max_size=9), min_size=1, max_size=TOGETHER))
+def test_histories_in_one_call_have_the_bits_of_each_alone(encoder: str, rows: list[list[int]]) -> None:
+    network = random_network(encoder, 40, 0)
+    weights, batch = packed(network, encoder), Ragged.from_rows(rows)
+    table, start = network.items.rows.numpy(), network.start.detach().numpy()
+    states, users, starts = encode_histories(weights, table, start, batch.values, batch.offsets, LENGTH)
+    for i, row in enumerate(rows):
+        state, user, count = encode_history(weights, table, start, np.array(row, batch.values.dtype), LENGTH)
+        assert starts[i + 1] - starts[i] == count
+        np.testing.assert_array_equal(states[i], state)
+        np.testing.assert_array_equal(users[i], user)
 
 
 def test_a_state_stays_as_it_was() -> None:

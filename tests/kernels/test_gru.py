@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pathdex.kernels.gru import GATES, GRU, UNITS, advance_gru, gru_rows, read_gru
+from pathdex.kernels.gru import GATES, GRU, HISTORIES, UNITS, advance_gru, advance_grus, gru_rows, read_gru
 
 
 def random_weights(dim: int) -> dict[str, np.ndarray]:
@@ -50,6 +50,20 @@ def test_steps_equal_the_formulas(dim: int, steps: int) -> None:
     user = weights["project.weight"] @ hidden + weights["project.bias"]
     user += weights["last.weight"] @ inputs[-1] + weights["mean.weight"] @ inputs.mean(axis=0)
     np.testing.assert_allclose(read_gru(gru, state, steps), user, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("dim", [7, UNITS, UNITS + 1])
+@pytest.mark.parametrize("steps", [(5,), (3, 8), (6, 6, 6), (1, 9, 4, 9), (7, 7, 7, 7), (9, 1, 1, 2), (2, 3, 4, 5)])
+def test_histories_together_have_the_bits_of_each_alone(dim: int, steps: tuple[int, ...]) -> None:
+    assert len(steps) <= HISTORIES
+    gru, starts = GRU.pack(random_weights(dim)), np.cumsum([0, *steps])
+    inputs = np.random.default_rng(dim).normal(size=(starts[-1], dim)).astype(np.float32)
+    states = np.random.default_rng(0).normal(size=(len(steps), gru_rows(gru, 9), dim)).astype(np.float32)
+    alone = states.copy()
+    advance_grus(gru, states, inputs, starts)
+    for i in range(len(steps)):
+        advance_gru(gru, alone[i], 0, inputs[starts[i] : starts[i + 1]])
+    np.testing.assert_array_equal(states, alone)
 
 
 def test_large_inputs_saturate() -> None:

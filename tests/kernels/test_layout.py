@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from pathdex.kernels.layout import as_matrix, as_readonly, entry_point
+from pathdex.kernels.layout import LINE, as_matrix, as_readonly, as_weights, entry_point
 
 
 def test_a_readonly_view_shares_memory_and_leaves_the_original_writable() -> None:
@@ -32,6 +32,17 @@ def test_a_mapped_array_becomes_a_plain_array_without_a_copy(tmp_path: Path) -> 
     view = as_readonly(mapped)
     assert type(view) is np.ndarray
     assert np.shares_memory(view, mapped)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 16, 1000])
+def test_weights_are_read_only_copies_that_begin_on_a_cache_line(size: int) -> None:
+    array = np.arange(2 * size, dtype=np.float32).reshape(2, size)
+    weights = as_weights(array)
+    assert weights.ctypes.data % LINE == 0 or size == 0
+    assert weights.tolist() == array.tolist()
+    assert weights.flags.c_contiguous
+    assert not weights.flags.writeable
+    assert not np.shares_memory(weights, array)
 
 
 def test_torch_weights_are_transposed() -> None:

@@ -1,6 +1,7 @@
 import subprocess
 import sys
 
+import pytest
 import torch
 
 from pathdex.model.adam import Adam
@@ -11,10 +12,12 @@ def _parameters() -> list[torch.nn.Parameter]:
     return [torch.nn.Parameter(torch.randn(shape, generator=generator)) for shape in [(3, 4), (5,)]]
 
 
-def test_steps_equal_torchs() -> None:
+@pytest.mark.parametrize("fused", [False, True])
+def test_steps_equal_torchs(fused: bool) -> None:
     found, expected = _parameters(), _parameters()
     ours, theirs = (
-        kind(those, 0.1, weight_decay=0.01) for kind, those in ((Adam, found), (torch.optim.Adam, expected))
+        kind(those, 0.1, weight_decay=0.01, fused=fused)
+        for kind, those in ((Adam, found), (torch.optim.Adam, expected))
     )
     for _ in range(3):
         for optimizer, parameters in ((ours, found), (theirs, expected)):
@@ -23,6 +26,20 @@ def test_steps_equal_torchs() -> None:
             optimizer.step()
     for one, other in zip(found, expected, strict=True):
         assert torch.equal(one, other)
+
+
+def test_a_parameter_without_a_gradient_keeps_its_value_and_state() -> None:
+    found, expected = _parameters(), _parameters()
+    ours, theirs = (kind(those, 0.1, fused=True) for kind, those in ((Adam, found), (torch.optim.Adam, expected)))
+    for number in range(4):
+        for optimizer, parameters in ((ours, found), (theirs, expected)):
+            optimizer.zero_grad()
+            for one in parameters[: 1 + number % 2]:
+                one.grad = torch.ones_like(one)
+            optimizer.step()
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one, other)
+    assert ours.state[found[1]]["step"] == 2
 
 
 def test_a_state_continues() -> None:

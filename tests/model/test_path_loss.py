@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pathdex.model import path_loss as module
 from pathdex.model.losses import structure_loss
 from pathdex.model.parallel import own_threads
-from pathdex.model.path_loss import mean_path_loss
+from pathdex.model.path_loss import mean_path_loss, set_path_gradients
 from pathdex.model.structure import MLPStructure, RecurrentStructure, path_log_probabilities
 
 MANY = 4096
@@ -84,3 +84,16 @@ def test_other_layer_networks_use_autograd() -> None:
     structure, users, paths = RecurrentStructure(4, 3, 2, 5, 2), torch.randn(7, 4), torch.randint(3, (7, 2, 2))
     expected = structure_loss(path_log_probabilities(structure, users, paths))
     assert mean_path_loss(structure, users, paths, torch.rand(7)).equal(expected)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_gradients_without_autograd_are_those_of_a_backward_pass(depth: int) -> None:
+    torch.manual_seed(0)
+    structure, users = MLPStructure(6, 21, depth, 8, 3), torch.randn(40, 6)
+    paths, offsets = torch.randint(21, (40, 3, depth)), torch.rand(40)
+    loss = mean_path_loss(structure, users, paths, offsets)
+    expected = torch.autograd.grad(loss, list(structure.parameters()))
+    assert set_path_gradients(structure, users, paths, offsets) == loss.item()
+    for parameter, gradient in zip(structure.parameters(), expected, strict=True):
+        assert parameter.grad is not None
+        assert parameter.grad.equal(gradient)

@@ -13,12 +13,15 @@ import numpy as np
 from numba import njit
 
 from pathdex.kernels.layout import as_readonly
+from pathdex.kernels.prefetch import prefetch_lines
 from pathdex.kernels.select import find_sums_above, new_keys, order_keys, score_of, select_first, top_k_in_order
 from pathdex.kernels.structure import STATES, StructureWeights, advance, begin, new_scratch, score_nodes
 from pathdex.kernels.types import Floats, Int32s, Ints
 
 BUFFER_BEAMS = 3
 """Prefixes that are collected before the best are selected, in beams."""
+LABEL_LINES = 2
+"""Cache lines of the labels of a prefix's children to prefetch."""
 PATH_BLOCK = 1024
 """Paths that are scored together, so that the states of their prefixes fit the cache."""
 
@@ -78,9 +81,13 @@ def beam_search(weights: StructureWeights, trie: Trie, user: Floats, beam: int, 
         order = top_k_in_order(found.score, size, beam, found.keys)
         total, node = found.score[order], found.child[order]
         if layer + 1 < depth:
+            for one in node:
+                prefetch_lines(trie.first_child, one, 1)
             after = np.empty((len(order), state.shape[1]), np.float32)
             advance(weights, state, found.parent[order], layer, trie.label[node], scratch, after)
             state = after
+            for one in node:
+                prefetch_lines(trie.label, trie.first_child[one], LABEL_LINES)
     return node - trie.levels[depth], total
 
 
@@ -107,7 +114,7 @@ def _new_found(capacity: int, padded_nodes: int) -> _Found:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _add_children(
     found: _Found,
     size: int,

@@ -12,7 +12,7 @@ from pathdex.kernels.exp import fast_exp, fast_log
 from pathdex.kernels.gemm import dot
 from pathdex.kernels.hashing import find_item, new_slots
 from pathdex.kernels.layout import as_readonly
-from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
+from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines, prefetch_outer
 from pathdex.kernels.select import best_items, take, top_k_items
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
@@ -108,7 +108,7 @@ def gather(
             position = slots[slot] - 1
             if position < 0:
                 if len(compact):
-                    prefetch_lines(compact, item, COMPACT_LINES)
+                    prefetch_outer(compact, item, COMPACT_LINES)
                 items[count], first_score[count] = item, score
                 count += 1
                 slots[slot] = count

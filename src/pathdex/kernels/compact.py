@@ -20,10 +20,10 @@ from pathdex.kernels.gemm import LANES
 from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.prefetch import prefetch_lines
 from pathdex.kernels.select import find_sums_above, new_keys, order_keys, score_of, top_k_bound
-from pathdex.kernels.types import Floats, Ints
+from pathdex.kernels.types import Floats, Int16s, Ints
 
 HEADER = 4
-"""Floats before the codes: scale, error, bias, unused."""
+"""Floats before the codes: scale, error, bias, a bound on the length of scale times codes."""
 CODES = 4
 """Codes that take the space of one float."""
 LARGEST = 127
@@ -36,6 +36,8 @@ SUM_SLACK = np.float32(1.001)
 MAGNITUDE = np.int32(2**31 - 1)
 SMALLEST_SCALE, LARGEST_SCALE = np.float32(1e-12), np.float32(1e12)
 """Between these, squares of the numbers in a vector neither vanish nor overflow."""
+AT_ONCE = 4
+"""Rows whose products are computed together: they share the reads of the user's vector."""
 PREFETCH_AHEAD = 16
 """Rows between a prefetch and its use."""
 COMPACT_LINES = 2
@@ -81,38 +83,52 @@ def _compact(table: Floats, dim: int, rows: Floats) -> None:
             square += vector[k] * vector[k]
             missing += difference * difference
         length, error = np.sqrt(square), np.sqrt(missing)
-        rows[item, 0] = scale
+        rows[item, 0], rows[item, 3] = scale, SUM_SLACK * (length + error)
         rows[item, 1] = SUM_SLACK * (error + rounding * (length + error))
 
 
-def _dot_intrinsic(typing_context: Any, rows: Any, row: Any, user: Any) -> Any:
+def _dots_intrinsic(typing_context: Any, rows: Any, items: Any, first: Any, vector: Any, sums: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        integer, floats = ir.IntType(64), ir.VectorType(ir.FloatType(), LANES)
-        bytes_, ints = ir.VectorType(ir.IntType(8), LANES), ir.VectorType(ir.IntType(32), LANES)
-        records, vector = (
-            context.make_array(signature.args[number])(context, builder, arguments[number]) for number in (0, 2)
+        integer, word = ir.IntType(64), ir.IntType(32)
+        bytes_, halves, words = (ir.VectorType(ir.IntType(bits), LANES) for bits in (8, 16, 32))
+        pairs = ir.VectorType(word, LANES // 2)
+        records, codes_of, user, result = (
+            context.make_array(signature.args[number])(context, builder, arguments[number]) for number in (0, 1, 3, 4)
         )
         length = cgutils.unpack_tuple(builder, records.shape)[1]
-        begin = builder.gep(records.data, [builder.add(builder.mul(arguments[1], length), integer(HEADER))])
-        codes = builder.bitcast(begin, bytes_.as_pointer())
-        inputs = builder.bitcast(vector.data, floats.as_pointer())
-        sums = cgutils.alloca_once_value(builder, ir.Constant(floats, [0.0] * LANES))
-        blocks = builder.udiv(cgutils.unpack_tuple(builder, vector.shape)[0], integer(LANES))
+        last = builder.sub(cgutils.unpack_tuple(builder, codes_of.shape)[0], integer(1))
+        begins, totals = [], []
+        for number in range(AT_ONCE):
+            at = builder.add(arguments[2], integer(number))
+            at = builder.select(builder.icmp_signed("<", at, last), at, last)
+            row = builder.load(builder.gep(codes_of.data, [at]))
+            begin = builder.gep(records.data, [builder.add(builder.mul(row, length), integer(HEADER))])
+            begins.append(builder.bitcast(begin, bytes_.as_pointer()))
+            totals.append(cgutils.alloca_once_value(builder, ir.Constant(pairs, [0] * (LANES // 2))))
+        inputs = builder.bitcast(user.data, halves.as_pointer())
+        blocks = builder.udiv(cgutils.unpack_tuple(builder, user.shape)[0], integer(LANES))
+        even, odd = (ir.Constant(pairs, list(range(start, LANES, 2))) for start in (0, 1))
         with cgutils.for_range(builder, blocks) as loop:
-            code = builder.load(builder.gep(codes, [loop.index]), align=1)
-            value = builder.sitofp(builder.sext(code, ints), floats)
-            product = builder.fmul(value, builder.load(builder.gep(inputs, [loop.index]), align=4), flags=("contract",))
-            builder.store(builder.fadd(builder.load(sums), product, flags=("contract",)), sums)
-        kind = ir.FunctionType(ir.FloatType(), [ir.FloatType(), floats])
-        name = f"llvm.vector.reduce.fadd.v{LANES}f32"
-        add = cgutils.get_or_insert_function(builder.module, kind, name)
-        return builder.call(add, [ir.FloatType()(0.0), builder.load(sums)], fastmath=("reassoc",))
+            values = builder.sext(builder.load(builder.gep(inputs, [loop.index]), align=2), words)
+            for begin, total in zip(begins, totals, strict=True):
+                code = builder.sext(builder.load(builder.gep(begin, [loop.index]), align=1), words)
+                product = builder.mul(code, values)
+                # Sums of two neighbours: one instruction for the products and these sums where the processor has it.
+                both = (builder.shuffle_vector(product, product, half) for half in (even, odd))
+                builder.store(builder.add(builder.load(total), builder.add(*both)), total)
+        kind = ir.FunctionType(word, [pairs])
+        add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.add.v{LANES // 2}i32")
+        for number, total in enumerate(totals):
+            at = builder.gep(result.data, [builder.add(arguments[2], integer(number))])
+            builder.store(builder.call(add, [builder.load(total)]), at)
+        return context.get_dummy_value()
 
-    return types.float32(rows, types.intp, user), generate
+    return types.void(rows, items, types.intp, vector, sums), generate
 
 
-_dot_codes: Any = intrinsic(_dot_intrinsic)
-"""_dot_codes(rows, row, user): the inner product of a row's codes with a vector padded to whole blocks of LANES."""
+_dot_codes: Any = intrinsic(_dots_intrinsic)
+"""_dot_codes(rows, items, first, vector, sums): the inner products of the codes of `AT_ONCE` items from `first` on with
+a vector of 16-bit integers, padded to whole blocks of LANES, written to `sums` from `first` on."""
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -129,24 +145,41 @@ def rule_out(rows: Floats, user: Floats, items: Ints, prior: Floats, n: int) -> 
 def _intervals(rows: Floats, user: Floats, items: Ints, prior: Floats) -> tuple[Floats, Floats]:
     """The ends of the interval of each score; the second array is padded with -inf to whole blocks of LANES."""
     count = len(items)
-    vector = np.zeros((rows.shape[1] - HEADER) * CODES, np.float32)
-    square = 0.0
-    for k in range(len(user)):
-        vector[k] = user[k]
-        square += np.float64(user[k]) ** 2
-    norm = np.float32((1 + UNIT) * np.sqrt(square))
-    low, errors = np.empty(count, np.float32), np.empty(count, np.float32)
-    high = np.full((count + LANES - 1) // LANES * LANES, -np.inf, np.float32)
-    dots, biases = np.empty(count, np.float32), np.empty(count, np.float32)
-    for i in range(count):
-        if i + PREFETCH_AHEAD < count:
-            prefetch_lines(rows, items[i + PREFETCH_AHEAD], COMPACT_LINES)
-        row = rows[items[i]]
-        dots[i], errors[i], biases[i] = row[0] * _dot_codes(rows, items[i], vector), row[1], row[2]
+    vector, unit, norm, missing = _in_16_bits(user, (rows.shape[1] - HEADER) * CODES)
+    sums = np.empty((count + AT_ONCE - 1) // AT_ONCE * AT_ONCE, np.int32)
+    dots, errors, biases = np.empty(count, np.float32), np.empty(count, np.float32), np.empty(count, np.float32)
+    for first in range(0, count, AT_ONCE):
+        _dot_codes(rows, items, first, vector, sums)
+        for i in range(first, min(first + AT_ONCE, count)):
+            row = rows[items[i]]
+            dots[i], biases[i] = row[0] * (unit * np.float32(sums[i])), row[2]
+            errors[i] = norm * row[1] + missing * row[3]
+            if i + PREFETCH_AHEAD < count:
+                prefetch_lines(rows, items[i + PREFETCH_AHEAD], COMPACT_LINES)
+    low, high = np.empty(count, np.float32), np.full((count + LANES - 1) // LANES * LANES, -np.inf, np.float32)
     for i in range(count):
         score = dots[i] + biases[i] + prior[i]
-        error = norm * errors[i] + SLACK * (abs(dots[i]) + abs(biases[i]) + abs(prior[i]))
+        error = errors[i] + SLACK * (abs(dots[i]) + abs(biases[i]) + abs(prior[i]))
         begin, end = score - error, score + error
         known = end - begin >= 0  # False for NaN
         low[i], high[i] = (begin, end) if known else (np.float32(-np.inf), np.float32(np.inf))
     return low, high
+
+
+@njit(cache=True, nogil=True)
+def _in_16_bits(user: Floats, size: int) -> tuple[Int16s, np.float32, np.float32, np.float32]:
+    """A vector as integers, padded to `size`, their unit, the vector's length and that of what they miss of it."""
+    vector, top, square = np.zeros(size, np.int16), np.float32(0.0), 0.0
+    for k in range(len(user)):
+        top = max(top, abs(user[k]))
+        square += np.float64(user[k]) ** 2
+    # No sum of products with codes exceeds 32 bits.
+    unit = top / np.float32(min(2**15 - 1, (2**31 - 1) // (LARGEST * size)))
+    missing = 0.0
+    if SMALLEST_SCALE < unit < LARGEST_SCALE:
+        for k in range(len(user)):
+            vector[k] = np.int16(np.rint(user[k] / unit))
+    for k in range(len(user)):
+        missing += (np.float64(user[k]) - np.float64(unit) * np.float64(vector[k])) ** 2
+    upward = 1 + 4 * UNIT
+    return vector, unit, np.float32(upward * np.sqrt(square)), np.float32(upward * np.sqrt(missing))

@@ -1,4 +1,4 @@
-"""The user encoders of `pathdex.model.encoders`, one history at a time.
+"""The user encoders of `pathdex.model.encoders`, one history or a few at a time.
 
 A compiled encoder reads a history item by item into a state (row, dim) and computes the user vector from it, so a state
 can be kept and continued with the next item. To add an encoder, write a class and three functions and enter them in
@@ -18,10 +18,10 @@ from typing_extensions import Self
 
 from pathdex.kernels.attention import Attention, advance_attention, attention_rows, read_attention
 from pathdex.kernels.gemm import gemv_accumulate
-from pathdex.kernels.gru import GRU, advance_gru, gru_rows, read_gru
+from pathdex.kernels.gru import GRU, HISTORIES, advance_gru, advance_grus, gru_rows, read_gru
 from pathdex.kernels.layout import as_matrix, as_readonly
 from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
-from pathdex.kernels.types import Floats
+from pathdex.kernels.types import Floats, Ints
 
 Weights = Mapping[str, NDArray[Any]]
 
@@ -93,11 +93,16 @@ class Functions(NamedTuple):
     """advance(encoder, state, count, inputs): update a state that has read `count` inputs with more (time, dim)."""
     read: Any
     """read(encoder, state, count): the user vector after `count` inputs."""
+    advance_all: Any = None
+    """advance_all(encoder, states, inputs, starts): update new states (history, row, dim), at most `TOGETHER`, each
+    with the inputs from `starts[i]` to `starts[i + 1]`. Optional; the result is that of `advance`, bit for bit."""
 
 
+TOGETHER = HISTORIES
+"""Histories that are encoded in one call."""
 ENCODERS: dict[str, type[GRU | Pooled | Attention]] = {"gru": GRU, "pooled": Pooled, "attention": Attention}
 FUNCTIONS = {
-    GRU: Functions(gru_rows, advance_gru, read_gru),
+    GRU: Functions(gru_rows, advance_gru, read_gru, advance_grus),
     Pooled: Functions(pooled_rows, advance_pooled, read_pooled),
     Attention: Functions(attention_rows, advance_attention, read_attention),
 }
@@ -117,7 +122,24 @@ def _compiled(name: str) -> Any:
     return of_encoder
 
 
-_state_rows, _advance, _read = map(_compiled, Functions._fields)
+_state_rows, _advance, _read = map(_compiled, ("state_rows", "advance", "read"))
+
+
+def _advance_all(encoder: Encoder, states: Floats, inputs: Floats, starts: Ints) -> None:
+    raise NotImplementedError
+
+
+@overload(_advance_all)
+def _choose_advance_all(encoder, states, inputs, starts):  # type: ignore[no-untyped-def]
+    function = FUNCTIONS[encoder.instance_class].advance_all
+    if function is not None:
+        return lambda encoder, states, inputs, starts: function(encoder, states, inputs, starts)
+
+    def one_by_one(encoder, states, inputs, starts):  # type: ignore[no-untyped-def]
+        for i in range(len(states)):
+            _advance(encoder, states[i], 0, inputs[starts[i] : starts[i + 1]])
+
+    return one_by_one
 
 
 @njit(cache=True, nogil=True)
@@ -128,16 +150,39 @@ def encode_history(
 
     The inputs are `start`, unless the history has `length` items, and the first columns of the items' rows in `table`.
     """
-    latest = history[max(0, len(history) - length) :]
-    count = len(latest) + (len(latest) < length)
-    inputs = np.empty((count, len(start)), np.float32)
-    if count > len(latest):
-        for k in range(len(start)):
-            inputs[0, k] = start[k]
-    copy_inputs(table, latest, inputs[count - len(latest) :])
-    state = np.zeros((_state_rows(encoder, length), len(start)), np.float32)
-    _advance(encoder, state, 0, inputs)
-    return state, _read(encoder, state, count), count
+    offsets = np.zeros(2, np.int64)
+    offsets[1] = len(history)
+    states, users, starts = encode_histories(encoder, table, start, history, offsets, length)
+    return states[0], users[0], starts[1]
+
+
+@njit(cache=True, nogil=True)
+def encode_histories(
+    encoder: Encoder, table: Floats, start: Floats, histories: NDArray[np.integer], offsets: Ints, length: int
+) -> tuple[Floats, Floats, Ints]:
+    """States (history, row, dim) and user vectors of at most `TOGETHER` histories, and where the inputs of each begin.
+
+    The inputs are those of `encode_history`. History i is `histories[offsets[i] : offsets[i + 1]]`.
+    """
+    count, dim = len(offsets) - 1, len(start)
+    starts = np.zeros(count + 1, np.int64)
+    for i in range(count):
+        starts[i + 1] = starts[i] + min(offsets[i + 1] - offsets[i] + 1, length)
+    inputs = np.empty((starts[count], dim), np.float32)
+    for i in range(count):
+        latest = histories[max(offsets[i], offsets[i + 1] - length) : offsets[i + 1]]
+        if starts[i + 1] - starts[i] > len(latest):
+            for k in range(dim):
+                inputs[starts[i], k] = start[k]
+        copy_inputs(table, latest, inputs[starts[i + 1] - len(latest) : starts[i + 1]])
+    states = np.zeros((count, _state_rows(encoder, length), dim), np.float32)
+    _advance_all(encoder, states, inputs, starts)
+    users = np.empty((count, dim), np.float32)
+    for i in range(count):
+        user = _read(encoder, states[i], starts[i + 1] - starts[i])
+        for k in range(dim):
+            users[i, k] = user[k]
+    return states, users, starts
 
 
 @njit(cache=True, nogil=True)

@@ -14,6 +14,9 @@ import numpy as np
 from numba import typeof
 from numpy.typing import DTypeLike, NDArray
 
+LINE, FLOAT = 64, 4
+"""Bytes of a cache line and of a number."""
+
 
 def as_readonly(array: NDArray[Any], dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """A contiguous read-only view with this dtype; a copy only where layout or dtype differ."""
@@ -22,9 +25,18 @@ def as_readonly(array: NDArray[Any], dtype: DTypeLike = np.float32) -> NDArray[A
     return view
 
 
+def as_weights(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only copy that begins on a cache line: a vector that crosses lines takes two reads."""
+    memory = np.empty(array.size + LINE // FLOAT, np.float32)
+    first = -memory.ctypes.data % LINE // FLOAT
+    aligned = memory[first : first + array.size].reshape(array.shape)
+    aligned[...] = array
+    return as_readonly(aligned)
+
+
 def as_matrix(weight: NDArray[Any]) -> NDArray[Any]:
     """A weight (out, in), as torch stores it, as a read-only matrix (in, out), so that products go row by row."""
-    return as_readonly(np.swapaxes(weight, -1, -2))
+    return as_weights(np.swapaxes(weight, -1, -2))
 
 
 def entry_point(function: Any, *arguments: Any) -> Any:

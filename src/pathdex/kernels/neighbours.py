@@ -132,7 +132,9 @@ def join_neighbours(
     first, end = found.excluded, found.end
     items, log_probability = found.items, found.log_probability
     if len(neighbours.offsets) == 0:
-        kept = first + top_k_items(items[first:end], log_probability[first:end], candidates if candidates else end)
+        if candidates == 0 or candidates >= end - first:
+            return items[first:end], log_probability[first:end], np.zeros(end - first, np.float32)
+        kept = first + top_k_items(items[first:end], log_probability[first:end], candidates)
         return take(items, kept), take(log_probability, kept), np.zeros(len(kept), np.float32)
     similarity, last = _add_similar(found, neighbours, history, recency, mask)
     on_paths, own = items[first:end], log_probability[first:end]

@@ -10,15 +10,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from pathdex.kernels.draws import draw_row
 from pathdex.kernels.gemm import ROWS, gemm_accumulate
+from pathdex.kernels.path_gradient import pair, sampled_gradient
 from pathdex.kernels.softmax import softmax_row
-from pathdex.kernels.sparse import gather_masked, gather_relu, scatter_add
+from pathdex.kernels.sparse import gather_relu
 from pathdex.kernels.types import Floats, Ints
 
 TILE = 32
 """Samples of a tile."""
-_ZERO, _ONE, _SMALLEST = np.float32(0.0), np.float32(1.0), np.float32(1e-30)
+_ZERO, _SMALLEST = np.float32(0.0), np.float32(1e-30)
 
 
 @njit(cache=True, nogil=True)
@@ -46,17 +46,16 @@ def path_loss(
     most = (TILE * size + ROWS - 1) // ROWS * ROWS
     rows, owners = np.empty((depth, TILE, size), np.int64), np.empty((depth, most), np.int64)
     hidden, shares = np.zeros((depth, most, width), np.float32), np.empty((depth, most, bias.shape[1]), np.float32)
-    total, loss = np.empty((TILE, size), np.float32), 0.0
+    counts, total, loss = np.empty(depth, np.int64), np.empty((TILE, size), np.float32), 0.0
     for first in range(0, len(paths), TILE):
         last = min(first + TILE, len(paths))
         tile, own = paths[first:last], sums[first:last]
         total[:] = _ZERO
         for layer in range(depth):
-            count = prefix_rows(tile, layer, rows, owners[layer])
+            counts[layer] = count = prefix_rows(tile, layer, rows, owners[layer])
             hidden_rows(own, nodes, tile, owners[layer], layer, count, hidden[layer])
             whole = (count + ROWS - 1) // ROWS * ROWS  # A product of whole tiles is faster than one with a remainder.
-            for row in range(whole):
-                shares[layer, row] = bias[layer]
+            fill_rows(bias[layer], whole, shares[layer])
             gemm_accumulate(hidden[layer], whole, matrices[layer], shares[layer])
             add_log_probabilities(shares[layer], rows[layer], tile, layer, count, total)
         loss += responsibilities(total, len(tile))
@@ -64,6 +63,7 @@ def path_loss(
             sampled_gradient(
                 shares[layer],
                 rows[layer],
+                owners[layer, : counts[layer]],
                 tile,
                 layer,
                 total,
@@ -105,12 +105,6 @@ def prefix_rows(paths: Ints, layer: int, rows: Ints, owners: Ints) -> int:
     return count
 
 
-@njit(cache=True, nogil=True, inline="always")
-def pair(before: int, layer: int) -> int:
-    """The table of what a node of layer `before` adds to `layer`."""
-    return layer * (layer - 1) // 2 + before
-
-
 @njit(cache=True, nogil=True)
 def hidden_rows(sums: Floats, nodes: Floats, paths: Ints, owners: Ints, layer: int, count: int, hidden: Floats) -> None:
     """hidden[row] = relu(sum of the user's part and of what the nodes before `layer` add)."""
@@ -122,6 +116,14 @@ def hidden_rows(sums: Floats, nodes: Floats, paths: Ints, owners: Ints, layer: i
         for one in range(layer):
             places[one] = pair(one, layer) * num_nodes + paths[i, j, one]
         gather_relu(ones, places, layer, by_node, by_row, i * depth + layer, hidden, row)
+
+
+@njit(cache=True, nogil=True)
+def fill_rows(values: Floats, count: int, rows: Floats) -> None:
+    """rows[:count] = values."""
+    for row in range(count):
+        for k in range(len(values)):
+            rows[row, k] = values[k]
 
 
 @njit(cache=True, nogil=True)
@@ -150,65 +152,3 @@ def responsibilities(total: Floats, samples: int) -> float:
             total[i, j] /= mass
         loss -= np.float64(top) + np.log(np.float64(mass))
     return loss
-
-
-@njit(cache=True, nogil=True)
-def sampled_gradient(
-    shares: Floats,
-    rows: Ints,
-    paths: Ints,
-    layer: int,
-    each: Floats,
-    offsets: Floats,
-    draws: int,
-    hidden: Floats,
-    outputs: Floats,
-    sums: Floats,
-    nodes_gradient: Floats,
-    outputs_gradient: Floats,
-    bias_gradient: Floats,
-) -> None:
-    """The gradient of one layer, from the softmax `shares` (row, K) and the responsibilities `each` (n, J).
-
-    Sets the targets' shares to 0.
-    """
-    (size, depth), width, scale = paths.shape[1:], hidden.shape[1], np.float32(draws)
-    most = size + draws + 1
-    columns, parts, place = np.empty(most, np.int64), np.empty(most, np.float32), np.empty(2, np.float32)
-    flow, ones, targets = np.empty((1, width), np.float32), np.ones(depth, np.float32), np.empty(depth, np.int64)
-    by_row, by_node = sums.reshape(-1, width), nodes_gradient.reshape(-1, width)
-    num_nodes = nodes_gradient.shape[1]
-    for i in range(len(paths)):
-        place[0], place[1] = _ZERO, offsets[i]
-        at, number = i * depth + layer, 1
-        for j in range(size):
-            number = max(number, rows[i, j] - rows[i, 0] + 1)
-        for k in range(number):
-            row, made, weight, owner = rows[i, 0] + k, 0, _ZERO, -1
-            for j in range(size):
-                if rows[i, j] == row:
-                    owner = j if owner < 0 else owner
-                    weight += each[i, j]
-            for j in range(size):
-                if rows[i, j] == row:
-                    node = paths[i, j, layer]
-                    columns[made], parts[made] = node, weight * shares[row, node] - each[i, j]
-                    shares[row, node] = _ZERO
-                    made += 1
-            exact = made
-            made = draw_row(shares, row, scale * weight, place, columns, parts, made)
-            for one in range(exact, made):
-                parts[one] /= scale
-            for one in range(made):
-                bias_gradient[columns[one]] += parts[one]
-            scatter_add(parts, columns, made, hidden, row, outputs_gradient)
-            for one in range(layer):
-                targets[one] = pair(one, layer) * num_nodes + paths[i, owner, one]
-            if k == 0:
-                gather_masked(parts, columns, made, outputs, hidden, row, by_row, at)
-                scatter_add(ones, targets, layer, by_row, at, by_node)
-            else:
-                gather_masked(parts, columns, made, outputs, hidden, row, flow, 0)
-                scatter_add(ones, targets, layer, flow, 0, by_node)
-                targets[0] = at
-                scatter_add(ones, targets, 1, flow, 0, by_row)

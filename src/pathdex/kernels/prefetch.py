@@ -16,7 +16,7 @@ ROW_LINES = 5
 """Cache lines of an item row: 260 bytes for 64 dimensions, which do not begin on a line."""
 
 
-def _prefetch_intrinsic(typing_context: Any, array: Any, row: Any, lines: Any) -> Any:
+def _build_prefetch(array: Any, lines: Any, locality: int) -> Any:
     if not isinstance(lines, types.IntegerLiteral):
         return None
 
@@ -30,12 +30,23 @@ def _prefetch_intrinsic(typing_context: Any, array: Any, row: Any, lines: Any) -
         prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
         for line in range(0, lines.literal_value * LINE, LINE):
             address = builder.gep(begin, [ir.Constant(ir.IntType(64), line)])
-            builder.call(prefetch, [address, number(0), number(3), number(1)])  # read, keep in all caches, data
+            builder.call(prefetch, [address, number(0), number(locality), number(1)])  # read, data
         return context.get_dummy_value()
 
     return types.void(array, types.intp, lines), generate
 
 
+def _prefetch_intrinsic(typing_context: Any, array: Any, row: Any, lines: Any) -> Any:
+    return _build_prefetch(array, lines, 3)
+
+
+def _prefetch_outer_intrinsic(typing_context: Any, array: Any, row: Any, lines: Any) -> Any:
+    return _build_prefetch(array, lines, 2)
+
+
 prefetch_lines: Any = intrinsic(prefer_literal=True)(_prefetch_intrinsic)
 """prefetch_lines(array, row, lines): prefetch the first cache lines of a row of an array of any dimension, or from an
 element of a vector on. `lines` is a constant. An address that does not exist is safe."""
+
+prefetch_outer: Any = intrinsic(prefer_literal=True)(_prefetch_outer_intrinsic)
+"""The same into the second-level cache only, for more lines than the first has room for."""

@@ -17,7 +17,7 @@ from numba.experimental import structref
 
 from pathdex.kernels.beam import Trie, beam_search
 from pathdex.kernels.candidates import ALL_ITEMS, PathItems, gather, rerank
-from pathdex.kernels.encoders import Encoder, encode_history
+from pathdex.kernels.encoders import TOGETHER, Encoder, encode_histories
 from pathdex.kernels.neighbours import Neighbours, add_similarity, join_neighbours, neighbour_entries
 from pathdex.kernels.prefetch import ROW_LINES, prefetch_lines
 from pathdex.kernels.structure import StructureWeights
@@ -108,25 +108,30 @@ def answer_queries(
     `users` (query, dim) are the encoded histories; if empty, they are encoded here.
     """
     encoder, index = engine.encoder, engine.index
-    for query in range(first, end):
-        if query + 1 < end:
-            # The next history's rows arrive while this query is answered.
-            for item in histories[history_offsets[query + 1] : history_offsets[query + 2]]:
-                prefetch_lines(index.table, item, ROW_LINES)
-        history = histories[history_offsets[query] : history_offsets[query + 1]]
-        out = exclude
-        if len(exclude_offsets):
-            out = exclude[exclude_offsets[query] : exclude_offsets[query + 1]]
+    for begin in range(first, end, TOGETHER):
+        stop = min(begin + TOGETHER, end)
         if len(users):
-            user = users[query]
+            encoded = users[begin:stop]
         else:
-            _, user, _ = encode_history(encoder, index.table, index.start, history, search.history_length)
-        items, scores, count = _answer(index, search, history, user, out)
-        for i in range(len(items)):
-            answers.items[query, i], answers.scores[query, i] = items[i], scores[i]
-        for i in range(len(items), answers.items.shape[1]):
-            answers.items[query, i], answers.scores[query, i] = NO_ITEM, -np.inf
-        answers.candidates[query] = count
+            offsets = history_offsets[begin : stop + 1]
+            _, encoded, _ = encode_histories(
+                encoder, index.table, index.start, histories, offsets, search.history_length
+            )
+        for query in range(begin, stop):
+            if query + TOGETHER < end:
+                # The rows of the next histories arrive while these queries are answered.
+                for item in histories[history_offsets[query + TOGETHER] : history_offsets[query + TOGETHER + 1]]:
+                    prefetch_lines(index.table, item, ROW_LINES)
+            out = exclude
+            if len(exclude_offsets):
+                out = exclude[exclude_offsets[query] : exclude_offsets[query + 1]]
+            history = histories[history_offsets[query] : history_offsets[query + 1]]
+            items, scores, count = _answer(index, search, history, encoded[query - begin], out)
+            for i in range(len(items)):
+                answers.items[query, i], answers.scores[query, i] = items[i], scores[i]
+            for i in range(len(items), answers.items.shape[1]):
+                answers.items[query, i], answers.scores[query, i] = NO_ITEM, -np.inf
+            answers.candidates[query] = count
 
 
 @njit(cache=True, nogil=True, inline="always")  # Compiled on its own, it would double the time to compile queries.

@@ -70,26 +70,6 @@ gather_sum: Any = intrinsic(_gather_intrinsic)
 """gather_sum(weights, columns, count, matrix, sums, place): sums[place] = sum_e weights[e] matrix[columns[e]]."""
 
 
-def _gather_masked_intrinsic(
-    typing_context: Any, weights: Any, columns: Any, count: Any, matrix: Any, mask: Any, row: Any, sums: Any, place: Any
-) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        values, numbers, source, gate, target = _arrays(context, builder, signature, arguments, (0, 1, 3, 4, 6))
-
-        def masked(kind: Any, start: Any, found: Any) -> Any:
-            opened = builder.load(_address(builder, gate, arguments[5], start, kind), align=4)
-            return builder.select(builder.fcmp_ordered(">", opened, _zero(kind)), found, _zero(kind))
-
-        rows = values, numbers, arguments[2], source
-        return _sum_rows(context, builder, rows, target, arguments[7], lambda kind, _: _zero(kind), masked)
-
-    return types.void(weights, columns, types.intp, matrix, mask, types.intp, sums, types.intp), generate
-
-
-gather_masked: Any = intrinsic(_gather_masked_intrinsic)
-"""gather_masked(weights, columns, count, matrix, mask, row, sums, place): `gather_sum` where mask[row] > 0, else 0."""
-
-
 def _gather_relu_intrinsic(
     typing_context: Any, weights: Any, columns: Any, count: Any, matrix: Any, base: Any, row: Any, sums: Any, place: Any
 ) -> Any:
@@ -135,6 +115,85 @@ def _scatter_intrinsic(
 
 scatter_add: Any = intrinsic(_scatter_intrinsic)
 """scatter_add(weights, columns, count, vectors, row, matrix): matrix[columns[e]] += weights[e] vectors[row], all e."""
+
+
+def _row_gradient_intrinsic(
+    typing_context: Any,
+    weights: Any,
+    columns: Any,
+    count: Any,
+    vectors: Any,
+    row: Any,
+    gradient: Any,
+    matrix: Any,
+    targets: Any,
+    number: Any,
+    nodes: Any,
+    sums: Any,
+    place: Any,
+    adds: Any,
+) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values, numbers, source, scattered, gathered, others, onto, target = _arrays(
+            context, builder, signature, arguments, (0, 1, 3, 5, 6, 7, 9, 10)
+        )
+        adds_up = builder.icmp_signed("!=", arguments[12], _int(0))
+
+        def part(kind: Any, starts: list[Any]) -> None:
+            registers = [cgutils.alloca_once(builder, kind) for _ in starts]
+            for register in registers:
+                builder.store(_zero(kind), register)
+            with cgutils.for_range(builder, arguments[2]) as loop:
+                weight, column = (builder.load(builder.gep(one[0], [loop.index])) for one in (values, numbers))
+                weight = _spread(builder, weight, kind)
+                for start, register in zip(starts, registers, strict=True):
+                    one = builder.load(_address(builder, gathered, column, start, kind), align=4)
+                    builder.store(_add_product(builder, weight, one, builder.load(register)), register)
+                    at = _address(builder, scattered, column, start, kind)
+                    own = builder.load(_address(builder, source, arguments[4], start, kind), align=4)
+                    builder.store(_add_product(builder, weight, own, builder.load(at, align=4)), at, align=4)
+            for start, register in zip(starts, registers, strict=True):
+                opened = builder.load(_address(builder, source, arguments[4], start, kind), align=4)
+                found = builder.select(
+                    builder.fcmp_ordered(">", opened, _zero(kind)), builder.load(register), _zero(kind)
+                )
+                builder.store(found, register)
+                at = _address(builder, target, arguments[11], start, kind)
+                total = builder.fadd(builder.load(at, align=4), found)
+                builder.store(builder.select(adds_up, total, found), at, align=4)
+            with cgutils.for_range(builder, arguments[8]) as loop:
+                node = builder.load(builder.gep(others[0], [loop.index]))
+                for start, register in zip(starts, registers, strict=True):
+                    at = _address(builder, onto, node, start, kind)
+                    builder.store(builder.fadd(builder.load(at, align=4), builder.load(register)), at, align=4)
+
+        _by_parts(builder, target[1], part)
+        return context.get_dummy_value()
+
+    return types.void(
+        weights,
+        columns,
+        types.intp,
+        vectors,
+        types.intp,
+        gradient,
+        matrix,
+        targets,
+        types.intp,
+        nodes,
+        sums,
+        types.intp,
+        types.intp,
+    ), generate
+
+
+row_gradient: Any = intrinsic(_row_gradient_intrinsic)
+"""row_gradient(weights, columns, count, vectors, row, gradient, matrix, targets, number, nodes, sums, place, adds).
+
+The gradient of a layer with ReLU in one pass over its entries e: gradient[columns[e]] += weights[e] vectors[row], and
+flow = sum_e weights[e] matrix[columns[e]] where vectors[row] > 0, else 0. The flow is added to nodes[targets[:number]]
+and to sums[place], or replaces sums[place] if `adds` is 0.
+"""
 
 
 def _block_sum_intrinsic(typing_context: Any, matrix: Any, row: Any, column: Any) -> Any:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pathdex.kernels.exp import sigmoid
 from pathdex.kernels.gemm import LANES, ROWS, gemm_accumulate, gemv_accumulate
-from pathdex.kernels.layout import as_matrix, as_readonly
+from pathdex.kernels.layout import as_matrix, as_readonly, as_weights
 from pathdex.kernels.softmax import PADDING, log_sum_exp_row, softmax_row
 from pathdex.kernels.types import Floats
 
@@ -67,8 +67,8 @@ class StructureWeights(NamedTuple):
             len(cell) > 0,
             num_nodes,
             depth,
-            as_readonly(nodes.reshape(depth, num_nodes, -1)),
-            as_readonly(np.pad(outputs.transpose(0, 2, 1), ((0, 0), (0, 0), (0, padding)))),
+            as_weights(nodes.reshape(depth, num_nodes, -1)),
+            as_weights(np.pad(outputs.transpose(0, 2, 1), ((0, 0), (0, 0), (0, padding)))),
             as_readonly(np.pad(bias, ((0, 0), (0, padding)), constant_values=PADDING)),
             as_matrix(user),
             as_readonly(user_bias),
@@ -100,13 +100,25 @@ class StructureWeights(NamedTuple):
 @njit(cache=True, nogil=True, fastmath=True)
 def layer_logits(weights: StructureWeights, layer: int, sums: Floats, count: int, logits: Floats) -> None:
     """logits[:count] = relu(sums[:count]) @ outputs + bias of one layer; `sums` (row, hidden) become their relu."""
+    for row in range(count):
+        _relu(sums[row], sums[row])
+    _add_products(weights, layer, sums, count, logits)
+
+
+@njit(cache=True, nogil=True, fastmath=True, inline="always")
+def _relu(sums: Floats, result: Floats) -> None:
+    for h in range(len(result)):
+        result[h] = max(sums[h], np.float32(0.0))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add_products(weights: StructureWeights, layer: int, hidden: Floats, count: int, logits: Floats) -> None:
     bias = weights.bias[layer]
     for row in range(count):
-        for h in range(sums.shape[1]):
-            sums[row, h] = max(sums[row, h], np.float32(0.0))
-        for k in range(len(bias)):
-            logits[row, k] = bias[k]
-    gemm_accumulate(sums, count, weights.outputs[layer], logits)
+        own = logits[row]
+        for k in range(len(own)):
+            own[k] = bias[k]
+    gemm_accumulate(hidden, count, weights.outputs[layer], logits)
 
 
 @njit(cache=True, nogil=True)
@@ -120,7 +132,7 @@ def layer_probabilities(weights: StructureWeights, layer: int, sums: Floats, cou
 class Scratch(NamedTuple):
     """Memory for the arithmetic of one layer of a query."""
 
-    sums: Floats
+    hidden: Floats
     """(state, hidden)"""
     logits: Floats
     """(state, padded node): the result of `score_nodes`."""
@@ -158,10 +170,8 @@ def score_nodes(weights: StructureWeights, states: Floats, layer: int, scratch: 
     hidden = weights.outputs.shape[1]
     first = 0 if weights.recurrent else layer * hidden
     for row in range(len(states)):
-        sums, source = scratch.sums[row], states[row, first : first + hidden]
-        for h in range(len(sums)):
-            sums[h] = source[h]
-    layer_logits(weights, layer, scratch.sums, len(states), scratch.logits)
+        _relu(states[row, first : first + hidden], scratch.hidden[row])
+    _add_products(weights, layer, scratch.hidden, len(states), scratch.logits)
     for row in range(len(states)):
         scratch.norms[row] = log_sum_exp_row(scratch.logits, row)
 

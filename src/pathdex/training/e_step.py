@@ -15,7 +15,7 @@ from pathdex.model.lazy_adam import LazyAdam
 from pathdex.model.losses import negative_scores
 from pathdex.model.network import Network
 from pathdex.model.parallel import own_threads
-from pathdex.model.path_loss import mean_path_loss
+from pathdex.model.path_loss import mean_path_loss, set_path_gradients
 from pathdex.model.rerankers import RERANKERS, rerank_scores
 from pathdex.model.sampled_softmax import sampled_softmax_loss
 from pathdex.model.structure import MLPStructure
@@ -125,14 +125,18 @@ class StructureStep:
 
     def __call__(self, users: Tensor, paths: Tensor, generator: np.random.Generator, rate: float = 1.0) -> float:
         """Take a step for users (sample, dim) and their targets' paths (sample, path, layer); returns the loss."""
-        compiled = isinstance(self.network.structure, MLPStructure) and users.device.type == "cpu"
-        with own_threads(enabled=compiled):
-            loss = mean_path_loss(self.network.structure, users, paths, draw_offsets(len(users), generator))
-            self.optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.param_groups[0]["lr"] = self.rate * rate
-            self.optimizer.step()
-        return float(loss.detach())
+        structure, offsets = self.network.structure, draw_offsets(len(users), generator)
+        self.optimizer.param_groups[0]["lr"] = self.rate * rate
+        if isinstance(structure, MLPStructure) and users.device.type == "cpu":
+            with own_threads():
+                loss = set_path_gradients(structure, users, paths, offsets)
+                self.optimizer.step()
+            return loss
+        found = mean_path_loss(structure, users, paths, offsets)
+        self.optimizer.zero_grad()
+        found.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        return float(found.detach())
 
 
 def draw_offsets(samples: int, generator: np.random.Generator) -> Tensor:

@@ -16,8 +16,8 @@ from pathdex.config import Config
 from pathdex.data.interactions import Interactions
 from pathdex.errors import IndexHealthWarning
 from pathdex.index.initialization import random_paths
-from pathdex.index.paths import decode_paths
 from pathdex.index.scores import ScoreTable
+from pathdex.kernels.paths import split_codes
 from pathdex.model.network import Network
 from pathdex.training.candidate_target import QUERIES, TOLERANCE, TRIALS, candidates_per_query, first_path_size
 from pathdex.training.health_checks import index_warnings
@@ -50,7 +50,9 @@ class PathAssigner:
     def nodes(self, items: NDArray[np.integer]) -> Tensor:
         """Paths of items as nodes: (item, path, layer)."""
         assert self.config.num_nodes is not None
-        nodes = decode_paths(self.paths[items], self.config.num_nodes, self.config.depth)
+        codes = self.paths[items]
+        nodes = np.empty((*codes.shape, self.config.depth), np.int64)
+        split_codes(codes, self.config.num_nodes, nodes)
         return torch.from_numpy(nodes).to(self.network.device)
 
     def stream_scores(self, users: Tensor, targets: NDArray[np.int64]) -> None:
