@@ -103,7 +103,7 @@ class Broker:
 
 
 def need(program: str) -> str:
-    found = shutil.which(program)
+    found = shutil.which(program) or shutil.which(program, path="/usr/sbin")
     if found is None:
         pytest.skip(f"{program} is not installed; install it with: apt-get install {program}")
     return found

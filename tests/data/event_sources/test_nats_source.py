@@ -161,6 +161,16 @@ def test_a_stream_that_was_created_again(nats_broker: Broker) -> None:
     again.close()
 
 
+def test_a_stream_that_lost_its_end(nats_broker: Broker) -> None:
+    place = new_stream(nats_broker)
+    append_events(place, EVENTS[:5])
+    source = opened(place)
+    position = read_until(source, 5)[-1].position
+    with pytest.raises(DataError, match="ends at message 5, but 9 was read: it lost its last messages; restore"):
+        source.seek({**position, "sequence": 9})
+    source.close()
+
+
 def test_errors_of_opening(nats_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match=r"needs stream= in its parameters"):
         open_source(nats_broker.address)

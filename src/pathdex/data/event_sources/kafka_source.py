@@ -52,7 +52,7 @@ class KafkaSource:
             "queued.max.messages.kbytes": BUFFER_KILOBYTES,
             "reconnect.backoff.max.ms": 5000,
             "error_cb": self._on_error,
-            "logger": log,
+            "log_level": 2,  # The callback reports errors; librdkafka would log every attempt to connect.
         }
         try:
             self._consumer: Any = Consumer(settings)
@@ -178,7 +178,12 @@ class KafkaSource:
         """From time to time, look for partitions that were added to the topic."""
         if time.monotonic() < self._next_look or self._down:
             return
-        new = set(self._partitions()) - set(self._offsets)
+        try:
+            new = set(self._partitions()) - set(self._offsets)
+        except ServerError as error:
+            log.warning("%s; trying again until it works", error)
+            self._down, self._next_look = True, time.monotonic() + NEW_PARTITION_SECONDS
+            return
         if new:
             log.warning("%s: the topic %s has %d new partitions", self.name, self.topic, len(new))
             self._offsets.update(dict.fromkeys(sorted(new), 0))
@@ -192,7 +197,11 @@ class KafkaSource:
         if error.code() != KafkaError._AUTO_OFFSET_RESET:
             self._on_error(error)
             return 0
-        low, high = self._watermarks(number)
+        try:
+            low, high = self._watermarks(number)
+        except ServerError:  # The same error comes again, and with it another try.
+            self._assign()
+            return 0
         lost = low - self._offsets[number]
         if lost < 0:
             rule = f"partition {number} of {self.topic} ends at offset {high:,}, but {self._offsets[number]:,} was read"

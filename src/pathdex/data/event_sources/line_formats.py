@@ -25,7 +25,7 @@ class LineFormat(Protocol):
     def parse(self, line: Line) -> Event | Malformed: ...
 
 
-class JsonLines:
+class JsonEventLines:
     """A JSON object per line."""
 
     kind = "jsonl"

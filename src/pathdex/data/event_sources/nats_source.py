@@ -80,7 +80,7 @@ class NatsSource:
                 if not messages and self._attached and remaining > 0:
                     self._try(self._check_consumer())
             else:
-                self._backoff.wait(remaining)
+                self._backoff.wait(max(0.01, remaining))
             if time.monotonic() >= deadline:
                 break
         lost, self._lost = self._lost, 0
@@ -133,7 +133,7 @@ class NatsSource:
             self._attached = False
             if not self._backoff.failures:
                 log.warning("%s: %s; trying again until it works", self.name, str(error) or type(error).__name__)
-            self._backoff.wait(SECONDS)
+            self._backoff.failures += 1
             return None
         self._backoff.reset()
         return result
@@ -188,8 +188,12 @@ class NatsSource:
                 durable = await self._jetstream.consumer_info(self.stream, self.durable)
                 self._cursor = durable.ack_floor.stream_seq
             self._cursor = max(self._cursor, info.state.first_seq - 1)
-        if created != self._created or info.state.last_seq < self._cursor:
-            rule = f"the stream {self.stream} of {self.name} is not the one that was read: it was created {created}"
+        stream, last = f"the stream {self.stream} of {self.name}", info.state.last_seq
+        if created != self._created:
+            rule = f"{stream} is not the one that was read: it was created {created}"
+            raise DataError(Problem(rule, remedy=f"restore the stream; {NEW_STATE}"))
+        if last < self._cursor:
+            rule = f"{stream} ends at message {last:,}, but {self._cursor:,} was read: it lost its last messages"
             raise DataError(Problem(rule, remedy=f"restore the stream; {NEW_STATE}"))
         self._count_lost(info.state.first_seq)
         with suppress(NotFoundError):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pathdex.data.event_sources.base import EventDecoder, EventSource
 from pathdex.data.event_sources.dead_letters import DeadLetters
-from pathdex.data.event_sources.line_formats import DelimitedLines, JsonLines, LineFormat
+from pathdex.data.event_sources.line_formats import DelimitedLines, JsonEventLines, LineFormat
 from pathdex.data.event_sources.line_source import LineSource
 from pathdex.data.event_sources.parquet_source import ParquetSource
 from pathdex.data.event_sources.stdin_source import StdinSource
@@ -99,8 +99,8 @@ SCHEMES: dict[str, Callable[[str, EventDecoder], EventSource]] = {
     "kafka": _open_kafka,
 }
 LINE_FORMATS: dict[str, Callable[[EventParser], LineFormat]] = {
-    ".jsonl": JsonLines,
-    ".ndjson": JsonLines,
+    ".jsonl": JsonEventLines,
+    ".ndjson": JsonEventLines,
     ".csv": lambda parser: DelimitedLines(parser, ","),
     ".tsv": lambda parser: DelimitedLines(parser, "\t"),
 }

@@ -9,7 +9,7 @@ import time
 
 from pathdex.data.event_sources.base import NEW_STATE, EventDecoder, check_position, position_value
 from pathdex.data.event_sources.line_buffer import Line, LineBuffer
-from pathdex.data.event_sources.line_formats import JsonLines
+from pathdex.data.event_sources.line_formats import JsonEventLines
 from pathdex.data.event_sources.text_file import CHUNK
 from pathdex.data.events import EventBatch, Position
 from pathdex.errors import DataError, Problem
@@ -20,7 +20,7 @@ class StdinSource:
 
     def __init__(self, decoder: EventDecoder, handle: int | None = None) -> None:
         self._handle = sys.stdin.fileno() if handle is None else handle
-        self._decoder, self._format = decoder, JsonLines(decoder.parser)
+        self._decoder, self._format = decoder, JsonEventLines(decoder.parser)
         self._lines = LineBuffer()
         self._count = 0
         self._ended = False
