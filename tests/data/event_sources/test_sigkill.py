@@ -15,7 +15,7 @@ from pathdex.data.event_sinks import append_events
 from pathdex.data.events import Event
 from tests.data.event_sources.conftest import Broker
 
-EVENTS = [Event(1, number) for number in range(400)]
+EVENTS = [Event(1, number) for number in range(200)]
 READER = """
 import json, os, sys, time
 from pathdex.data.event_sources import open_source
@@ -58,7 +58,7 @@ def test_sigkill_loses_and_repeats_nothing(kind: str, tmp_path: Path, request: p
     state, moment, kills, found = tmp_path / "state.jsonl", random.Random(0), 0, []
     deadline = time.monotonic() + 60
     while len(found) < len(EVENTS):
-        wanted = len(found) + moment.randint(1, 150)
+        wanted = len(found) + moment.randint(20, 90)
         reader = subprocess.Popen([sys.executable, "-c", READER, place, str(state)])
         try:
             while not (state.exists() and state.read_text().count('"items": [') * 5 >= wanted):
