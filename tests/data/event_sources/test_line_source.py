@@ -127,6 +127,17 @@ def test_rotation_while_reading(file: Path) -> None:
     source.close()
 
 
+def test_a_file_that_is_renamed_while_it_is_opened(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = follow(file)
+    read_all(source)
+    rotate(file)
+    append_events(file, EVENTS[:3])
+    found = [file, file.with_name("gone.jsonl")]
+    monkeypatch.setattr("pathdex.data.event_sources.line_source.next_file", lambda path, inode: found.pop())
+    assert events_of(read_until(source, 3)) == EVENTS[:3]
+    source.close()
+
+
 def test_rotation_while_stopped(file: Path) -> None:
     source = follow(file)
     batch = read_until(source, 30, size=10)[-1]

@@ -26,8 +26,10 @@ class BrokerUrl:
 
 
 def parse_url(place: str, example: str, known: tuple[str, ...], required: tuple[str, ...] = ()) -> BrokerUrl:
-    """Split a URL. `known` are the options of the source; names with a dot and those in lower case snake form of the
-    client stay in the URL. Raises `ConfigError` for a missing or an empty option."""
+    """Split a URL into the options that are `known` and what belongs to the client of the broker.
+
+    Raises `ConfigError` for a required option that is missing and for an empty one.
+    """
     parts = urlsplit(place)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     options = {key: value for key, value in pairs if key in known}

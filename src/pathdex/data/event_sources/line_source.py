@@ -67,7 +67,11 @@ class LineSource:
                     return self._batch([last])
                 if following is None:
                     return None
-                self._start(open_text(following))
+                try:
+                    self._start(open_text(following))
+                except DataError:
+                    if following.exists():  # Otherwise it was renamed meanwhile.
+                        raise
                 continue
             remaining = deadline - time.monotonic()
             if remaining <= 0:
