@@ -222,6 +222,12 @@ def test_query_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert names["state"].history.tolist() == names["model"].items.codes([260, 1196, 1210]).tolist()
 
 
+def test_streaming_examples_run() -> None:
+    names = run_python(DOCS / "streaming.md")
+    assert "bread" not in names["model"].items
+    assert names["model"].item_paths("coffee")
+
+
 def test_every_page_with_examples_is_run() -> None:
     pages = (
         "bundle-format",
@@ -232,6 +238,7 @@ def test_every_page_with_examples_is_run() -> None:
         "filters",
         "queries",
         "server",
+        "streaming",
     )
     run = {"README.md", *(f"docs/{name}.md" for name in pages), *map(page_name, TUTORIALS), *map(page_name, GUIDES)}
     assert {page_name(page) for page in PAGES if code_blocks(page, "python")} == run

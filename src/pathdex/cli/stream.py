@@ -74,7 +74,7 @@ def stream(
 
         pathdex stream 'redis://localhost:6379/0?stream=events' --from runs/first --out live/
     """
-    from pathdex.data.event_sources.opening import open_source
+    from pathdex.data.event_sources import open_source
     from pathdex.experiments.stream_folder import StreamFolder
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
     from pathdex.recommenders.registry import load
