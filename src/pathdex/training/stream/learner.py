@@ -132,10 +132,17 @@ class StreamLearner:
         An item's scores start as if its occurrences so far had been spread evenly over its paths, so that a few events
         do not move a popular item.
         """
-        loaded = {"rows": rows, "paths": paths, "counts": counts, "used": np.ones(len(rows), np.bool_)}
+        loaded: dict[str, NDArray[Any]] = {
+            "rows": rows,
+            "paths": paths,
+            "counts": counts,
+            "used": np.ones(len(rows), np.bool_),
+        }
         for name, array in self._arrays.items():
             array.resize(0)
-            array.load(loaded[name]) if name in loaded else array.resize(len(rows))
+            array.resize(len(rows))
+            if name in loaded:
+                array.values[:] = loaded[name]
         self._bind()
         self.load_weights(weights)
         most = len(rows) if self.config.decay == 1.0 else 1 / (1 - self.config.decay)

@@ -212,7 +212,7 @@ class StreamState:
         if self.options.expire_after is None:
             return []
         old = self.learner.used & (self._last_seen.values < self.clock - self.options.expire_after)
-        ids = [self.catalogue.id(slot) for slot in np.flatnonzero(old)]
+        ids = [self.catalogue.id(slot) for slot in np.flatnonzero(old).tolist()]
         return self.remove_items(one for one in ids if one is not None)
 
     def state_dict(self) -> TrainingState:
