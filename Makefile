@@ -16,9 +16,11 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
-	@# The user store is tested against a real Redis; without one those tests are skipped with the reason.
-	@command -v redis-server >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq redis-server >/dev/null; } || true
+	@# Stores and streams are tested against real brokers; without one those tests are skipped with the reason.
+	@for broker in redis-server nats-server; do \
+	  command -v $$broker >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$broker >/dev/null; } || true; \
+	done
 	@# Compiles what training and queries need; the demo and the tests then load it from numba's cache.
 	-$(BIN)/pathdex warmup
 	@touch $(STAMP)

@@ -204,6 +204,11 @@ def test_data_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert run_python(DOCS / "data-formats.md")["data"].num_items == 2
 
 
+def test_event_source_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_workbench(tmp_path, monkeypatch)
+    assert len(run_python(DOCS / "event-sources.md")["events"]) == 2
+
+
 def test_filter_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_workbench(tmp_path, monkeypatch)
     names = run_python(DOCS / "filters.md")
@@ -217,8 +222,24 @@ def test_query_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert names["state"].history.tolist() == names["model"].items.codes([260, 1196, 1210]).tolist()
 
 
+def test_streaming_examples_run() -> None:
+    names = run_python(DOCS / "streaming.md")
+    assert "bread" not in names["model"].items
+    assert names["model"].item_paths("coffee")
+
+
 def test_every_page_with_examples_is_run() -> None:
-    pages = ("bundle-format", "data-formats", "evaluation", "extending", "filters", "queries", "server")
+    pages = (
+        "bundle-format",
+        "data-formats",
+        "evaluation",
+        "event-sources",
+        "extending",
+        "filters",
+        "queries",
+        "server",
+        "streaming",
+    )
     run = {"README.md", *(f"docs/{name}.md" for name in pages), *map(page_name, TUTORIALS), *map(page_name, GUIDES)}
     assert {page_name(page) for page in PAGES if code_blocks(page, "python")} == run
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         split_users,
         validate,
     )
+    from pathdex.data.event_sources import open_source
     from pathdex.evaluation.protocol import Method, evaluate
     from pathdex.experiments.runs import Run
     from pathdex.recommenders.base import Query, Recommender
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
     from pathdex.recommenders.item_cf import ItemCF
     from pathdex.recommenders.popularity import Popularity
     from pathdex.recommenders.registry import load
+    from pathdex.recommenders.stream_trainer import StreamTrainer
     from pathdex.server.client import Client
     from pathdex.training.callbacks import Callback
+    from pathdex.training.stream.options import StreamOptions
 
 __all__ = [
     "Attributes",
@@ -52,6 +55,8 @@ __all__ = [
     "Recommender",
     "Run",
     "RunOptions",
+    "StreamOptions",
+    "StreamTrainer",
     "__version__",
     "demo_catalogue",
     "describe",
@@ -60,6 +65,7 @@ __all__ = [
     "fetch",
     "generate",
     "load",
+    "open_source",
     "read",
     "split_leave_last",
     "split_temporal",
@@ -82,12 +88,15 @@ _HOMES = {
     "Recommender": "pathdex.recommenders.base",
     "Run": "pathdex.experiments.runs",
     "RunOptions": "pathdex.config",
+    "StreamOptions": "pathdex.training.stream.options",
+    "StreamTrainer": "pathdex.recommenders.stream_trainer",
     "describe": "pathdex.data",
     "evaluate": "pathdex.evaluation.protocol",
     "fetch": "pathdex.data",
     "generate": "pathdex.data",
     "load": "pathdex.recommenders.registry",
     "demo_catalogue": "pathdex.data",
+    "open_source": "pathdex.data.event_sources",
     "read": "pathdex.data",
     "split_leave_last": "pathdex.data",
     "split_temporal": "pathdex.data",

@@ -44,10 +44,12 @@ TENSORBOARD = Feature("writing TensorBoard logs (pathdex train --tensorboard)", 
 SERVER = Feature("the HTTP server (pathdex serve)", "uvicorn", "server")
 MESSAGES = Feature("the HTTP server (pathdex serve)", "msgspec", "server")
 CLIENT = Feature("the HTTP client (pathdex.Client)", "urllib3", "client")
-REDIS = Feature("a user store in Redis (pathdex serve --user-store redis://...)", "redis", "redis")
+REDIS = Feature("a user store or a stream of events in Redis (redis://...)", "redis", "redis")
+NATS = Feature("a stream of events in NATS JetStream (nats://...)", "nats", "nats")
+KAFKA = Feature("a stream of events in Kafka (kafka://...)", "confluent_kafka", "kafka")
 IMPLICIT = Feature("the baseline implicit-als", "implicit", "peers")
 USEARCH = Feature("the HNSW graph of the baseline ffm-hnsw", "usearch", "ann")
-FEATURES = (PLOTTING, TENSORBOARD, SERVER, MESSAGES, CLIENT, REDIS, IMPLICIT, USEARCH)
+FEATURES = (PLOTTING, TENSORBOARD, SERVER, MESSAGES, CLIENT, REDIS, NATS, KAFKA, IMPLICIT, USEARCH)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from pathdex.cli.inspect import inspect
 from pathdex.cli.recommend import recommend
 from pathdex.cli.reproduce import reproduce
 from pathdex.cli.serve import serve
+from pathdex.cli.stream import stream
 from pathdex.cli.train import train
 from pathdex.cli.warmup import warmup
 
@@ -50,7 +51,7 @@ def _root(
 
 for function in (data.describe, data.validate, data.fetch, data.generate):
     data_app.command()(command(function))
-for function in (demo, train, evaluate, compare, reproduce, recommend, inspect, serve, warmup, doctor):
+for function in (demo, train, evaluate, compare, reproduce, recommend, inspect, serve, stream, warmup, doctor):
     app.command()(command(function))
 
 

@@ -20,6 +20,7 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
         "timestamp", "time", "ts", "datetime", "date", "eventtime", "unixreviewtime", "createdat", "playedat",
     ),
     "rating": ("rating", "ratings", "score", "stars", "overall"),
+    "weight": ("weight", "weights", "eventweight"),
 }  # fmt: skip
 """Names found automatically, in lower case and without `_`; the first one present is used."""
 

@@ -139,7 +139,7 @@ def _coordinate_descent(
             for v in range(start, end):
                 own, new = seen[v - start], chosen[v - start]
                 _sizes_without(candidate_paths[v], paths[v], t > 0, sizes, own)
-                _choose(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
+                choose_paths(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
             _move(start, end, chosen, t > 0, paths, sizes)
 
 
@@ -210,7 +210,7 @@ def _choose_in_parallel(
     for v in prange(start, end):
         own, new = seen[v - start], chosen[v - start]
         _sizes_without(candidate_paths[v], paths[v], placed, sizes, own)
-        _choose(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
+        choose_paths(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
 
 
 @njit(cache=True, nogil=True)
@@ -225,15 +225,15 @@ def _sizes_without(candidate_paths: Int32s, last: Int32s, placed: bool, sizes: I
 
 
 @njit(cache=True, nogil=True)
-def _choose(
-    candidate_paths: Int32s,
+def choose_paths(
+    candidate_paths: NDArray[np.integer],
     scores: Floats,
     N_v: float | np.float32,
-    current: Int32s,
+    current: NDArray[np.integer],
     sizes: Int32s,
     alpha: float,
     degree: float,
-    chosen: Int32s,
+    chosen: NDArray[np.integer],
 ) -> None:
     """Choose the J paths of one item one after the other, each with the largest incremental gain."""
     J, found = len(chosen), 0

@@ -30,6 +30,7 @@ from pathdex.kernels.query import Answers
 from pathdex.recommenders.base import EstimatorState, History, Query, ScoredItem, check_n, check_positive
 from pathdex.recommenders.capabilities import CanExplain, ChoosesOnValidation, HasIndex, HasVectors
 from pathdex.recommenders.model_state import ModelState
+from pathdex.recommenders.online import LearnsOnline, OnlineLearning
 from pathdex.retrieval.explain import Explanation, WhyNot, explain, why_not
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
@@ -40,6 +41,7 @@ from pathdex.retrieval.user_state import UserState
 if TYPE_CHECKING:
     from pathdex.model.network import Network
     from pathdex.training.callbacks import Callback
+    from pathdex.training.stream.options import StreamOptions
 
 CORES = os.cpu_count() or 1
 QUERIES_PER_THREAD = 8
@@ -48,7 +50,7 @@ PARTS_PER_THREAD = 4
 """Parts of a batch per thread, so that one slow part does not keep the others waiting."""
 
 
-class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation):
+class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, LearnsOnline):
     """Learns a K x D path index and retrieves by beam search.
 
     Every field of `pathdex.config.Config` is a keyword: `DeepRetrieval(path_size=10, epochs=20)`. Keywords override a
@@ -122,7 +124,23 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation):
             trainer.resume()
         trainer.run()
         self._adopt(ModelState.from_trainer(trainer, data))
+        self._online = None
         return self
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it can answer."""
+        return self._model_state is not None
+
+    def begin_stream(self, options: StreamOptions | None = None, histories: Path | None = None) -> OnlineLearning:
+        given: dict[str, Any] = {"seed": self.options.seed, "histories": histories}
+        if self._model_state is None:
+            return OnlineLearning.start(self._requested, options, **given)
+        return OnlineLearning.resume(self._model_state, self.items, options, **given)
+
+    def take_snapshot(self, online: OnlineLearning) -> None:
+        state, self._items = online.snapshot([] if self._model_state is None else self._model_state.records)
+        self._adopt(state)
 
     @property
     def model_state(self) -> ModelState:

@@ -58,8 +58,7 @@ class RerankerStep:
         network = self.network
         network.train()
         negatives = self.sampler.draw(batch.targets, generator)
-        full = len(negatives.items) == network.num_items
-        if full:
+        if negatives.log_inclusion is None:  # The whole catalogue.
             rows, inputs, targets = None, batch.inputs, batch.targets
             table = network.items.rows.detach().requires_grad_()
         else:
@@ -100,6 +99,13 @@ class RerankerStep:
         if self.structure is not None and paths is not None:
             self.structure.step()
         return losses, users.detach()
+
+    def bind(self, rows: Tensor, first: Tensor, second: Tensor) -> None:
+        """Continue on another item table and its moments, after the catalogue has grown."""
+        if len(rows) > len(self.numbering.numbers):
+            self.numbering = RowNumbering(max(len(rows), 2 * len(self.numbering.numbers)))
+        self.network.num_items, self.network.items.rows = len(rows), rows
+        self.rows.table, self.rows.first, self.rows.second = rows, first, second
 
     def _map(self, users: Tensor, mapped: Tensor) -> Tensor:
         """User vectors, the `mapped` ones those of the other horizon."""

@@ -1,0 +1,181 @@
+"""`pathdex stream`."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, BadParameter, Option
+
+from pathdex.cli.command import gathers, option
+from pathdex.cli.console import err, out
+from pathdex.cli.options import takes_columns, takes_parameters, takes_run_options
+from pathdex.cli.progress import Log
+from pathdex.training.stream.options import StreamOptions
+
+if TYPE_CHECKING:
+    from pathdex.recommenders.base import Recommender
+    from pathdex.recommenders.deep_retrieval import DeepRetrieval
+    from pathdex.recommenders.stream_trainer import StreamProgress, StreamTrainer
+
+_KINDS = {"int": int, "float": float}
+FLAGS = [
+    option(
+        spec.name,
+        _KINDS[str(spec.type).split(" | ")[0]],
+        spec.metadata["help"] + ("" if spec.default is None else f"; default {spec.default:,}"),
+        panel="Stream",
+    )
+    for spec in dataclasses.fields(StreamOptions)
+]
+
+
+@takes_parameters
+@takes_columns
+@takes_run_options
+@gathers("stream_options", FLAGS)
+def stream(
+    reading: dict[str, Any],
+    run_options: dict[str, Any],
+    parameters: dict[str, Any],
+    stream_options: dict[str, Any],
+    source: Annotated[
+        str,
+        Argument(
+            help="A file (.jsonl, .csv, .parquet), a folder of Parquet files, - for standard input, or a broker: "
+            "redis://, nats://, kafka://.",
+            metavar="SOURCE",
+        ),
+    ],
+    folder: Annotated[Path, Option("--out", help="The folder of the stream, new or to continue.", metavar="STREAM")],
+    model: Annotated[
+        Path | None, Option("--from", help="Continue from this run or model instead of from nothing.", metavar="RUN")
+    ] = None,
+    follow: Annotated[bool, Option("--follow", help="Wait for more where a file or folder ends.")] = False,
+    max_events: Annotated[int | None, Option(help="Stop after so many events since the stream began.")] = None,
+    publish_seconds: Annotated[float, Option(help="Seconds between published models.")] = 1.0,
+    checkpoint_seconds: Annotated[float, Option(help="Seconds between checkpoints.")] = 10.0,
+    metrics_port: Annotated[
+        int | None, Option(help="Serve Prometheus metrics on this port of localhost; 0: any free port.")
+    ] = None,
+) -> None:
+    """Learn from a stream of events and publish the model; `pathdex serve STREAM` follows it.
+
+    Each event is learned from once, in order. Stop with Ctrl-C or SIGTERM and run the same command to continue: no
+    event is lost and none counts twice.
+
+    Examples:
+
+        pathdex stream events.jsonl --out live/
+
+        pathdex stream 'redis://localhost:6379/0?stream=events' --from runs/first --out live/
+    """
+    from pathdex.data.event_sources import open_source
+    from pathdex.experiments.stream_folder import StreamFolder
+    from pathdex.recommenders.deep_retrieval import DeepRetrieval
+    from pathdex.recommenders.registry import load
+    from pathdex.recommenders.stream_trainer import StreamCallback, StreamTrainer
+
+    if reading.pop("format", None) is not None:
+        raise BadParameter("a stream has no --format; name the file .jsonl, .csv or .parquet")
+    if model is not None and parameters:
+        raise BadParameter(f"--{next(iter(parameters)).replace('_', '-')} cannot change with --from")
+    begin = DeepRetrieval(**parameters, **run_options) if model is None else _learner(load(model))
+    request = {
+        "source": source,
+        "from": None if model is None else str(model),
+        "parameters": parameters,
+        "options": dataclasses.asdict(StreamOptions(**stream_options)),
+        "seed": begin.options.seed,
+    }
+    log = Log(err())
+    with StreamFolder.open(folder, request) as keeper:
+        events = open_source(source, follow=follow, dead_letters=keeper.dead_letters, **reading)
+        shown = _Progress(log)
+        callbacks: list[StreamCallback] = [shown]
+        exporter = None
+        if metrics_port is not None:
+            from pathdex.server.stream_metrics import StreamMetrics
+
+            exporter = StreamMetrics(metrics_port)
+            callbacks.append(exporter)
+            log.print(f"metrics: http://127.0.0.1:{exporter.port}/metrics")
+        try:
+            trainer = StreamTrainer(
+                events,
+                begin,
+                options=StreamOptions(**stream_options),
+                keeper=keeper,
+                callbacks=callbacks,
+                publish_seconds=publish_seconds,
+                checkpoint_seconds=checkpoint_seconds,
+            )
+            log.print(f"{'continuing' if keeper.has_checkpoint else 'streaming'} from {source} into {folder}")
+            with _stopped_by_signals(trainer):
+                trainer.run(max_events)
+        finally:
+            events.close()
+            if exporter is not None:
+                exporter.close()
+    state = trainer.online.state
+    counted = f"{state.counters.events:,} events, {len(state.catalogue):,} items, {len(state.learner.sizes):,} paths"
+    recall = trainer.prequential.overall
+    out().print(f"{folder}: {counted}" + ("" if recall is None else f", prequential recall@10 {100 * recall:.2f}%"))
+    if trainer.malformed:
+        out().print(f"{trainer.malformed:,} malformed events are in {keeper.dead_letters}")
+
+
+def _learner(model: Recommender) -> DeepRetrieval:
+    from pathdex.recommenders.capabilities import require
+    from pathdex.recommenders.deep_retrieval import DeepRetrieval
+    from pathdex.recommenders.online import LearnsOnline
+
+    found = require(model, LearnsOnline)
+    assert isinstance(found, DeepRetrieval)
+    return found
+
+
+@contextmanager
+def _stopped_by_signals(trainer: StreamTrainer) -> Iterator[None]:
+    """SIGTERM and Ctrl-C end the stream after its step, and a second one at once."""
+    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+
+    def stop(number: int, _: object) -> None:
+        trainer.stop()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for one in before:
+        signal.signal(one, stop)
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+class _Progress:
+    """A line now and then."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    def on_step_end(self, progress: StreamProgress) -> None:
+        parts = [
+            f"{progress.events:,} events",
+            f"{progress.events_per_second:,.0f}/s",
+            *([] if progress.lag is None else [f"lag {progress.lag:,}"]),
+            *([] if progress.recall is None else [f"recall {100 * progress.recall:.2f}%"]),
+            f"{progress.items:,} items",
+            f"{progress.used_paths:,} paths",
+            f"M-step in {progress.events_to_m_step:,}",
+            *([f"{progress.malformed:,} malformed"] if progress.malformed else []),
+            *([f"{progress.lost:,} lost"] if progress.lost else []),
+        ]
+        self.log.progress("  ".join(parts))
+
+    def on_publish(self, model: DeepRetrieval) -> None:
+        """Servers log it."""

@@ -1,0 +1,54 @@
+"""One owner per folder: a lock that ends with its process, and names its holder."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pathdex.errors import StorageError
+from pathdex.storage.atomic import storage_errors
+from pathdex.storage.filesystem import make_folders
+
+fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
+LOCK = "LOCK"
+
+
+@contextmanager
+def folder_lock(folder: Path, purpose: str) -> Iterator[None]:
+    """Own a folder, which is created if needed. Raises `StorageError` that names the holder if another process does.
+
+    The system drops the lock when its process ends, however it ends, so there are no stale locks.
+    """
+    make_folders(folder)
+    file = folder / LOCK
+    with storage_errors(file):
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StorageError(
+                    f"{folder} is in use by {_holder(file)}; wait until it ends, or choose another folder"
+                ) from None
+        facts = {"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose, "since": int(time.time())}
+        with storage_errors(file):
+            os.truncate(handle, 0)
+            os.pwrite(handle, json.dumps(facts).encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _holder(file: Path) -> str:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        facts = json.loads(file.read_text())
+        return f"{facts['purpose']} (process {facts['pid']} on {facts['host']})"
+    return "another process"

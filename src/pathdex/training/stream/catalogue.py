@@ -1,0 +1,122 @@
+"""The items of a stream: ids that come and go, and the slots of the item table that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
+
+_GENERATION_SHIFT = 32
+_SLOT_MASK = 2**_GENERATION_SHIFT - 1
+
+
+class StreamCatalogue:
+    """Maps ids to slots. The slot of a removed item is used again by a later one.
+
+    What outlives an item, such as a user's history, must not name its slot alone, since the slot may hold another item
+    by then. It keeps a *token* instead: the slot and how often the slot was in use before. `slots_of` drops the tokens
+    of removed items.
+    """
+
+    def __init__(self) -> None:
+        self._slot_of: dict[str, int] = {}
+        self._ids: list[str | None] = []
+        self._free: list[int] = []
+        self._generation: list[int] = []
+        self._integers = True
+
+    def __len__(self) -> int:
+        """The number of items."""
+        return len(self._slot_of)
+
+    def __contains__(self, item: Id) -> bool:
+        return str(item) in self._slot_of
+
+    @property
+    def num_slots(self) -> int:
+        """The number of slots, free ones included."""
+        return len(self._ids)
+
+    @property
+    def free_slots(self) -> tuple[int, ...]:
+        return tuple(self._free)
+
+    def slot(self, item: Id) -> int:
+        """The slot of an item, or `UNKNOWN`. The text "12" and the integer 12 are the same id."""
+        return self._slot_of.get(str(item), UNKNOWN)
+
+    def add(self, item: Id) -> int:
+        """The slot of an item, which is added if it is new. Free slots are taken first, the oldest first."""
+        text = str(item)
+        if (known := self._slot_of.get(text)) is not None:
+            return known
+        if self._free:
+            slot = self._free.pop(0)
+            self._ids[slot] = text
+        else:
+            slot = len(self._ids)
+            self._ids.append(text)
+            self._generation.append(0)
+        self._slot_of[text] = slot
+        self._integers = self._integers and _is_integer(text)
+        return slot
+
+    def remove(self, item: Id) -> int:
+        """Free the slot of an item; returns the slot, or `UNKNOWN` if there is no such item."""
+        slot = self._slot_of.pop(str(item), UNKNOWN)
+        if slot != UNKNOWN:
+            self._ids[slot] = None
+            self._generation[slot] += 1
+            self._free.append(slot)
+        return slot
+
+    def token(self, slot: int) -> int:
+        """A number for the item that is in a slot now; no other item ever has the same."""
+        return self._generation[slot] << _GENERATION_SHIFT | slot
+
+    def slots_of(self, tokens: Iterable[int]) -> list[int]:
+        """The slots of the items that are still there, in order."""
+        generation = self._generation
+        return [
+            slot
+            for token in tokens
+            if generation[slot := token & _SLOT_MASK] == token >> _GENERATION_SHIFT and self._ids[slot] is not None
+        ]
+
+    def id(self, slot: int) -> str | None:
+        """The id in a slot as text; None for a free slot."""
+        return self._ids[slot]
+
+    def vocabulary(self) -> tuple[Vocabulary, NDArray[np.int64]]:
+        """The ids of all items in the order of their slots, and these slots. Ids are integers if all of them can be."""
+        used = np.array([slot for slot, item in enumerate(self._ids) if item is not None], np.int64)
+        ids = [self._ids[slot] for slot in used]
+        if self._integers and ids:
+            return Vocabulary(np.array(ids, np.int64)), used
+        return Vocabulary([one for one in ids if one is not None]), used
+
+    def state_dict(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return {"ids": self._ids, "free": self._free, "generations": self._generation}
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> StreamCatalogue:
+        """The inverse of `state_dict`."""
+        catalogue = cls()
+        catalogue._ids, catalogue._free = list(state["ids"]), list(state["free"])
+        catalogue._generation = list(state["generations"])
+        catalogue._slot_of = {item: slot for slot, item in enumerate(catalogue._ids) if item is not None}
+        catalogue._integers = all(map(_is_integer, catalogue._slot_of))
+        return catalogue
+
+
+def _is_integer(text: str) -> bool:
+    """Whether a text is how an int64 is written."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()) or len(digits) > 19:
+        return False
+    return str(int(text)) == text and -(2**63) <= int(text) < 2**63

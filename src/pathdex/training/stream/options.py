@@ -1,0 +1,24 @@
+"""How a stream is learned. Not part of the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pathdex.parameters import check_fields, parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamOptions:
+    """Options of a stream; times are seconds of event time."""
+
+    batch_events: int = parameter(256, "events per step", low=1)
+    m_step_events: int = parameter(20_000, "events between two full M-steps; items that are seen move at once", low=1)
+    expected_items: int = parameter(
+        100_000, "items to plan the number of nodes for, if the stream starts without a model", low=1
+    )
+    admit_after: int = parameter(1, "an item joins the catalogue at its n-th event", low=1)
+    expire_after: float | None = parameter(None, "items without an event for so long are removed", above=0.0)
+    forget_users_after: float | None = parameter(None, "users without an event for so long are forgotten", above=0.0)
+
+    def __post_init__(self) -> None:
+        check_fields(self)

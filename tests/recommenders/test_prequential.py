@@ -1,0 +1,31 @@
+"""Prequential recall by hand."""
+
+import pathdex
+from pathdex.data.events import Event
+from pathdex.recommenders.prequential import PrequentialRecall
+from tests.recommenders.test_online import SMALL, events
+
+
+def test_an_event_is_hit_if_its_item_is_among_the_best_for_the_history_before_it():
+    model = pathdex.DeepRetrieval(**SMALL).partial_fit(events(rounds=2))
+    state = model.begin_stream().state
+    state.apply([Event("new", 1, 5000.0), Event("new", 2, 5001.0)])
+    best = [one.id for one in model.recommend([1, 2], 3, candidates=30)]
+    others = [item for item in range(10) if item not in [*best, 1, 2]]
+    recall = PrequentialRecall(n=3)
+    hits = recall.predict(model, state, [Event("new", item) for item in [*best, *others[:1], 1, "unknown"]])
+    assert hits.tolist() == [True, True, True, False, False, False]
+    assert recall.recent == recall.overall == 0.5
+
+
+def test_long_batches_are_sampled_evenly():
+    model = pathdex.DeepRetrieval(**SMALL).partial_fit(events())
+    recall = PrequentialRecall(n=10, sample=5)
+    assert len(recall.predict(model, model.begin_stream().state, [Event("u", 1)] * 100)) == 5
+    assert recall.total == 5
+
+
+def test_without_predictions_there_is_no_figure():
+    recall = PrequentialRecall()
+    assert recall.recent is None
+    assert recall.overall is None
