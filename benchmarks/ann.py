@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from benchmarks.ann_curves import FASTEST, draw, frontier, time_and_recall, verdict, worst
+from benchmarks.ann_curves import FASTEST, Point, draw, frontier, time_and_recall, verdict, worst
 from benchmarks.ann_indexes import FAMILIES, Codes, Index, Settings, as_items, as_queries, padded
 from benchmarks.ann_models import NAMES, Trained, trained
 from benchmarks.exhaustive import Exhaustive
@@ -43,6 +43,9 @@ PAIRS = [(beam, factor) for beam in (1, 2, 3, 5, 10, 20, 30, 50) for factor in (
 """Beams with candidates: most of them come from neighbours if the beam is narrow."""
 OWN = {"deep_retrieval": "Deep Retrieval", "index_alone": "without neighbours"}
 """Curves of Deep Retrieval: as trained, and with its index alone."""
+EITHER = "either"
+"""The verdict for both together: at each time, the better of the two."""
+JUDGED = {**OWN, EITHER: "the better of both"}
 
 
 @dataclass(frozen=True)
@@ -229,10 +232,7 @@ def _family(family: type[Index], bench: Bench, report: Report, name: str, most_b
         size = index.nbytes()
         settings = family.settings(count)
         points, own = bench.measure({_words(one): bench.index(index, parameters["space"], one) for one in settings})
-        curve = frontier(time_and_recall(points.values()))
-        verdicts = {
-            key: verdict(frontier(time_and_recall(group.values())), curve) for key, group in own.items() if group
-        }
+        verdicts = judge({key: time_and_recall(group.values()) for key, group in own.items()}, points)
         builds.append(
             {
                 "parameters": parameters,
@@ -246,7 +246,7 @@ def _family(family: type[Index], bench: Bench, report: Report, name: str, most_b
                 "verdicts": verdicts,
             }
         )
-        said = "; ".join(f"{OWN[key]} {_shown(one)}" for key, one in verdicts.items())
+        said = "; ".join(f"{JUDGED[key]} {_shown(one)}" for key, one in verdicts.items())
         report.say(f"{name}: {family.family} {_words(parameters)}: built in {seconds['seconds']:.1f} s; {said}")
         del index, items
         gc.collect()
@@ -255,6 +255,13 @@ def _family(family: type[Index], bench: Bench, report: Report, name: str, most_b
         "frontier": frontier([point for one in builds for point in time_and_recall(one["points"].values())]),
         "verdicts": {key: worst([one["verdicts"][key] for one in builds]) for key in builds[0]["verdicts"]},
     }
+
+
+def judge(own: Mapping[str, list[Point]], points: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """The verdict for each curve of Deep Retrieval, and for both together, against the points of an index."""
+    curve = frontier(time_and_recall(points.values()))
+    groups = {**own, EITHER: [point for group in own.values() for point in group]}
+    return {key: verdict(frontier(group), curve) for key, group in groups.items() if group}
 
 
 def _words(parameters: Settings) -> str:
@@ -267,7 +274,7 @@ def _table(name: str, figures: dict[str, Any]) -> Table:
         f"{name}: {figures['items']:,} items, recall@{n} of {figures['users']:,} users' truth, one thread; encoding "
         f"adds {encode:.0f} us to all; lowest ratio of recalls at equal time from {FASTEST:.0f} us on"
     )
-    table = Table("index", "best recall", "build, s", "bytes/item beyond vectors", *OWN.values(), title=title)
+    table = Table("index", "best recall", "build, s", "bytes/item beyond vectors", *JUDGED.values(), title=title)
     deep = figures["deep_retrieval"]
     for key, label in OWN.items():
         if points := figures[key]["points"]:
@@ -287,7 +294,7 @@ def _table(name: str, figures: dict[str, Any]) -> Table:
             " to ".join(
                 f"{value:.0f}" for value in _range([one["bytes_beyond_vectors_per_item"] for one in row["builds"]])
             ),
-            *(_shown(row["verdicts"][key]) for key in OWN if key in row["verdicts"]),
+            *(_shown(row["verdicts"][key]) for key in JUDGED if key in row["verdicts"]),
         )
     return table
 

@@ -145,3 +145,13 @@ def test_what_a_curve_does_below_50_microseconds_does_not_count() -> None:
 def test_the_least_favourable_build_decides() -> None:
     verdicts = [ann_curves.verdict(CURVE, [(50.0, recall)]) for recall in (0.05, 0.2, 0.1)]
     assert ann_curves.worst(verdicts) == {**verdicts[1], "build": 1}
+
+
+def test_the_better_of_both_curves_is_judged_at_each_time() -> None:
+    pytest.importorskip("threadpoolctl")
+    from benchmarks.ann import EITHER, judge
+
+    own = {"deep_retrieval": [(100.0, 0.30)], "index_alone": [(50.0, 0.20)]}
+    points = {"ef 10": {"cpu_microseconds": 50.0, "recall": 0.20}, "ef 50": {"cpu_microseconds": 100.0, "recall": 0.30}}
+    found = judge(own, points)
+    assert [found[key]["verdict"] for key in (*own, EITHER)] == ["below", "below", "above"]
