@@ -17,7 +17,13 @@ TRAINING = {
     "scale": "benchmarks.scale",
 }
 SERVING = {"query": "benchmarks.query", "ann": "benchmarks.ann", "http": "benchmarks.http"}
-NAMES = {**TRAINING, **SERVING, "versions": "benchmarks.versions", "peers": "benchmarks.peers"}
+NAMES = {
+    **TRAINING,
+    **SERVING,
+    "live-delta": "benchmarks.live_delta",
+    "versions": "benchmarks.versions",
+    "peers": "benchmarks.peers",
+}
 GROUPS = {"serving": SERVING}
 
 

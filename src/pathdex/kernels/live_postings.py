@@ -1,0 +1,264 @@
+"""Changes to an index that answers queries meanwhile.
+
+The items of a changed path are written to free places of the arrays, never over those that queries read. A segment is a
+range of places; its room is a multiple of `STEP`, and free segments of one room form a list whose links stand in their
+first place. Only what `rewrite_paths` and `merge_paths` return makes a change visible.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pathdex.kernels.types import Floats, Int32s, Ints
+
+STEP = 8
+"""The room of a segment is a multiple of this many places."""
+CLASSES = 4096
+"""Segments of more than `STEP * CLASSES` places are not used again."""
+NONE = -1
+
+
+class Segments(NamedTuple):
+    """Where the items of paths can be written."""
+
+    items: Int32s
+    log_shares: Floats
+    free: Ints
+    """(class,) the first free segment with room for `STEP * class` items, or `NONE`; links count in steps."""
+    tail: Ints
+    """(1,) the first place that was never used."""
+
+    @classmethod
+    def over(cls, items: Int32s, log_shares: Floats, used: int) -> Segments:
+        """Segments behind the `used` first places."""
+        tail = np.array([-(-used // STEP) * STEP], np.int64)
+        return cls(items, log_shares, np.full(CLASSES, NONE, np.int64), tail)
+
+
+class PathPlaces(NamedTuple):
+    """The paths in use and where their items are."""
+
+    paths: Ints
+    """Sorted codes."""
+    starts: Ints
+    ends: Ints
+    rooms: Int32s
+    """The places of each segment."""
+
+
+class Touched(NamedTuple):
+    """The items that a delta changes or removes."""
+
+    place: Int32s
+    """By item: 1 + its position in `counts`, or 0 if it is not touched."""
+    counts: Ints
+    """Their new counts."""
+
+
+class Changes(NamedTuple):
+    """The new segments of some paths; a path that no item is left on has an empty one."""
+
+    paths: Ints
+    """Sorted codes."""
+    positions: Ints
+    """Where the path is in `PathPlaces`, or where it belongs."""
+    starts: Ints
+    ends: Ints
+    rooms: Int32s
+
+
+@njit(cache=True, nogil=True)
+def rewrite_paths(
+    segments: Segments, old: PathPlaces, counts: Ints, touched: Touched, changed: Ints, pairs: Ints, items: Int32s
+) -> Changes:
+    """Write the items and log shares of the `changed` paths to new segments.
+
+    `pairs` are the paths of the touched items that have some, sorted, and `items` those items, ascending on each path.
+    """
+    size = len(changed)
+    found = Changes(
+        changed,
+        np.searchsorted(old.paths, changed),
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
+        np.empty(size, np.int32),
+    )
+    pair = 0
+    for i in range(size):
+        path, position = changed[i], found.positions[i]
+        before = items[:0]
+        if position < len(old.paths) and old.paths[position] == path:
+            before = segments.items[old.starts[position] : old.ends[position]]
+        first = pair
+        while pair < len(pairs) and pairs[pair] == path:
+            pair += 1
+        joining = items[first:pair]
+        count = len(joining)
+        for item in before:
+            count += touched.place[item] == 0
+        start, room = _allocate(segments, count)
+        on_path, shares = segments.items[start : start + count], segments.log_shares[start : start + count]
+        _merge(before, joining, touched.place, on_path)
+        _write_shares(on_path, counts, touched, shares)
+        found.starts[i], found.ends[i], found.rooms[i] = start, start + count, room
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _allocate(segments: Segments, count: int) -> tuple[int, int]:
+    """A segment for `count` items: its first place and its room. The caller made sure that the tail has room."""
+    size = (count + STEP - 1) // STEP
+    if size == 0:
+        return 0, 0
+    if size < CLASSES and segments.free[size] != NONE:
+        link = segments.free[size]
+        segments.free[size] = segments.items[link * STEP]
+        return link * STEP, size * STEP
+    start = segments.tail[0]
+    segments.tail[0] += size * STEP
+    return start, size * STEP
+
+
+@njit(cache=True, nogil=True)
+def release(segments: Segments, old: PathPlaces, changes: Changes) -> None:
+    """Free the old segments of changed paths, once no query reads them."""
+    for i in range(len(changes.paths)):
+        position = changes.positions[i]
+        if position == len(old.paths) or old.paths[position] != changes.paths[i]:
+            continue
+        link = (old.starts[position] + STEP - 1) // STEP
+        size = (old.starts[position] + old.rooms[position]) // STEP - link
+        if 0 < size < CLASSES:
+            segments.items[link * STEP] = segments.free[size]
+            segments.free[size] = link
+
+
+@njit(cache=True, nogil=True)
+def _merge(before: Int32s, joining: Int32s, place: Int32s, merged: Int32s) -> None:
+    """The untouched items of a path and those that join it, ascending."""
+    size, j = 0, 0
+    for item in before:
+        if place[item]:
+            continue
+        while j < len(joining) and joining[j] < item:
+            merged[size] = joining[j]
+            size, j = size + 1, j + 1
+        merged[size] = item
+        size += 1
+    for rest in joining[j:]:
+        merged[size] = rest
+        size += 1
+
+
+@njit(cache=True, nogil=True)
+def _write_shares(items: Int32s, counts: Ints, touched: Touched, shares: Floats) -> None:
+    """As `Postings.log_shares`, for one path."""
+    weights, total = np.empty(len(items), np.float64), 0.0
+    for i in range(len(items)):
+        place = touched.place[items[i]]
+        count = touched.counts[place - 1] if place else counts[items[i]]
+        weights[i] = np.float64(np.float32(count)) + 1.0
+        total += weights[i]
+    for i in range(len(items)):
+        shares[i] = np.float32(np.log(weights[i] / total))
+
+
+@njit(cache=True, nogil=True)
+def merge_paths(old: PathPlaces, changes: Changes) -> tuple[PathPlaces, bool]:
+    """The paths in use after some changes, and whether they are other paths than before."""
+    size = len(old.paths)
+    for i in range(len(changes.paths)):
+        known = changes.positions[i] < len(old.paths) and old.paths[changes.positions[i]] == changes.paths[i]
+        size += int(changes.ends[i] > changes.starts[i]) - int(known)
+    new = PathPlaces(
+        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int32)
+    )
+    read, write, moved = 0, 0, False
+    for i in range(len(changes.paths)):
+        position = changes.positions[i]
+        write = _copy(old, read, position, new, write)
+        known = position < len(old.paths) and old.paths[position] == changes.paths[i]
+        read = position + int(known)
+        kept = changes.ends[i] > changes.starts[i]
+        if kept:
+            new.paths[write], new.rooms[write] = changes.paths[i], changes.rooms[i]
+            new.starts[write], new.ends[write] = changes.starts[i], changes.ends[i]
+            write += 1
+        moved |= kept != known
+    _copy(old, read, len(old.paths), new, write)
+    return new, moved
+
+
+@njit(cache=True, nogil=True)
+def _copy(old: PathPlaces, first: int, end: int, new: PathPlaces, write: int) -> int:
+    count = end - first
+    new.paths[write : write + count] = old.paths[first:end]
+    new.starts[write : write + count] = old.starts[first:end]
+    new.ends[write : write + count] = old.ends[first:end]
+    new.rooms[write : write + count] = old.rooms[first:end]
+    return write + count
+
+
+@njit(cache=True, nogil=True)
+def build_trie(paths: Ints, num_nodes: int, depth: int) -> tuple[Int32s, Int32s, Ints, Ints]:
+    """The arrays of a `Trie` (first children, labels, levels), and the codes of all prefixes except the paths."""
+    step = np.ones(depth + 1, np.int64)
+    for d in range(depth - 1, -1, -1):
+        step[d] = step[d + 1] * num_nodes
+    sizes = np.zeros(depth + 1, np.int64)
+    sizes[0], sizes[depth] = 1, len(paths)
+    ends = np.zeros(depth + 1, np.int64)  # Where the current prefix of each length ends.
+    for path in paths:
+        d = depth - 1
+        while d > 0 and path >= ends[d]:
+            sizes[d] += 1
+            ends[d] = (path // step[d] + 1) * step[d]
+            d -= 1
+    levels = np.zeros(depth + 2, np.int64)
+    for d in range(depth + 1):
+        levels[d + 1] = levels[d] + sizes[d]
+    first_child, label = np.empty(levels[depth] + 1, np.int32), np.empty(levels[depth + 1], np.int32)
+    prefixes, made = np.zeros(levels[depth], np.int64), np.zeros(depth + 1, np.int64)
+    made[0], first_child[0], label[0], prefixes[0] = 1, levels[1], 0, 0
+    ends[:] = 0
+    for i in range(len(paths)):
+        path = paths[i]
+        d = depth - 1
+        while d > 0 and path >= ends[d]:
+            d -= 1
+        for layer in range(d + 1, depth):
+            node = levels[layer] + made[layer]
+            prefix = path // step[layer]
+            prefixes[node], label[node] = prefix, prefix % num_nodes
+            ends[layer] = (prefix + 1) * step[layer]
+            first_child[node] = levels[layer + 1] + made[layer + 1]
+            made[layer] += 1
+        parent = prefixes[levels[depth - 1] + made[depth - 1] - 1]
+        label[levels[depth] + i] = path - parent * num_nodes
+        made[depth] += 1
+    first_child[levels[depth]] = levels[depth + 1]
+    return first_child, label, levels, prefixes
+
+
+@njit(cache=True, nogil=True)
+def write_rows(target: Floats, items: Ints, rows: Floats) -> None:
+    """target[items] = rows, without the interpreter's lock."""
+    for i in range(len(items)):
+        target[items[i]] = rows[i]
+
+
+@njit(cache=True, nogil=True)
+def make_writable(table: Floats, items: Ints) -> None:
+    """Let the system copy the pages of some rows, which the file and the process share until the first write.
+
+    Each value is written as it is, so queries notice nothing.
+    """
+    last = table.shape[1] - 1
+    kept = np.empty((len(items), 2), np.float32)
+    for i in range(len(items)):
+        kept[i, 0], kept[i, 1] = table[items[i], 0], table[items[i], last]
+    for i in range(len(items)):
+        table[items[i], 0], table[items[i], last] = kept[i, 0], kept[i, 1]
