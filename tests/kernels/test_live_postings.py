@@ -46,7 +46,7 @@ def test_a_path_changes_without_a_write_to_its_old_place() -> None:
     items[:3], counts = [0, 1, 2], np.array([1, 3, 7])
     old = PathPlaces(np.array([3, 5]), np.array([0, 2]), np.array([2, 3]), np.array([2, 1], np.int32))
     segments = Segments.over(items, shares, 3)
-    touched = Touched(np.array([0, 1, 2], np.int32), np.array([4, 9]))
+    touched = Touched.pack(np.array([1, 2]), np.array([4, 9]))
     changed, pairs, owners = np.array([3, 4, 5]), np.array([3, 4]), np.array([2, 1], np.int32)
     changes = rewrite_paths(segments, old, counts, touched, changed, pairs, owners)
     assert items[:3].tolist() == [0, 1, 2]

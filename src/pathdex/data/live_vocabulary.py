@@ -23,7 +23,7 @@ class LiveVocabulary(Vocabulary):
 
     def __init__(self, base: Vocabulary) -> None:
         self._base, self._size = base, len(base)
-        self._changed = np.zeros(max(1024, GROWTH * len(base)), np.bool_)
+        self._changed = np.full(max(1024, GROWTH * len(base)), False)
         self._id_of: dict[int, Id | None] = {}
         self._code_of: dict[Any, int] = {}
         self._gone = set(base.removed.tolist())
@@ -34,7 +34,7 @@ class LiveVocabulary(Vocabulary):
             self._base = ids.take(codes[:0])
         check_same_kind(self._base, ids)
         if size > len(self._changed):
-            grown = np.zeros(GROWTH * size, np.bool_)
+            grown = np.full(GROWTH * size, False)
             grown[: self._size] = self._changed[: self._size]
             self._changed = grown
         for code in (*codes.tolist(), *removed.tolist()):

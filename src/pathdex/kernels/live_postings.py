@@ -2,7 +2,8 @@
 
 The items of a changed path are written to free places of the arrays, never over those that queries read. A segment is a
 range of places; its room is a multiple of `STEP`, and free segments of one room form a list whose links stand in their
-first place. Only what `rewrite_paths` and `merge_paths` return makes a change visible.
+first place. Only what `rewrite_paths` and `merge_paths` return makes a change visible. The places of the base stay as
+they are, since the process shares their pages with the file.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from pathdex.kernels.hashing import EMPTY, find_slot, new_table
 from pathdex.kernels.types import Floats, Int32s, Ints
 
 STEP = 8
@@ -29,13 +31,13 @@ class Segments(NamedTuple):
     free: Ints
     """(class,) the first free segment with room for `STEP * class` items, or `NONE`; links count in steps."""
     tail: Ints
-    """(1,) the first place that was never used."""
+    """(2,) the first place that was never used, and the end of the base's places."""
 
     @classmethod
     def over(cls, items: Int32s, log_shares: Floats, used: int) -> Segments:
         """Segments behind the `used` first places."""
-        tail = np.array([-(-used // STEP) * STEP], np.int64)
-        return cls(items, log_shares, np.full(CLASSES, NONE, np.int64), tail)
+        tail = -(-used // STEP) * STEP
+        return cls(items, log_shares, np.full(CLASSES, NONE, np.int64), np.array([tail, used], np.int64))
 
 
 class PathPlaces(NamedTuple):
@@ -52,10 +54,22 @@ class PathPlaces(NamedTuple):
 class Touched(NamedTuple):
     """The items that a delta changes or removes."""
 
-    place: Int32s
-    """By item: 1 + its position in `counts`, or 0 if it is not touched."""
-    counts: Ints
-    """Their new counts."""
+    count_of: Ints
+    """A hash table from items to their new counts."""
+
+    @classmethod
+    def pack(cls, items: Ints, counts: Ints) -> Touched:
+        return cls(count_table(items, counts))
+
+
+@njit(cache=True, nogil=True)
+def count_table(items: Ints, counts: Ints) -> Ints:
+    """A hash table (`pathdex.kernels.hashing`) from items to counts."""
+    table = new_table(len(items))
+    for i in range(len(items)):
+        slot = find_slot(table, items[i])
+        table[slot, 0], table[slot, 1] = items[i], counts[i]
+    return table
 
 
 class Changes(NamedTuple):
@@ -98,13 +112,18 @@ def rewrite_paths(
         joining = items[first:pair]
         count = len(joining)
         for item in before:
-            count += touched.place[item] == 0
+            count += not _is_touched(touched, item)
         start, room = _allocate(segments, count)
         on_path, shares = segments.items[start : start + count], segments.log_shares[start : start + count]
-        _merge(before, joining, touched.place, on_path)
+        _merge(before, joining, touched, on_path)
         _write_shares(on_path, counts, touched, shares)
         found.starts[i], found.ends[i], found.rooms[i] = start, start + count, room
     return found
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_touched(touched: Touched, item: int | np.int32) -> bool:
+    return bool(touched.count_of[find_slot(touched.count_of, item), 0] != EMPTY)
 
 
 @njit(cache=True, nogil=True)
@@ -129,19 +148,18 @@ def release(segments: Segments, old: PathPlaces, changes: Changes) -> None:
         position = changes.positions[i]
         if position == len(old.paths) or old.paths[position] != changes.paths[i]:
             continue
-        link = (old.starts[position] + STEP - 1) // STEP
-        size = (old.starts[position] + old.rooms[position]) // STEP - link
-        if 0 < size < CLASSES:
+        link, size = old.starts[position] // STEP, old.rooms[position] // STEP
+        if old.starts[position] >= segments.tail[1] and size < CLASSES:
             segments.items[link * STEP] = segments.free[size]
             segments.free[size] = link
 
 
 @njit(cache=True, nogil=True)
-def _merge(before: Int32s, joining: Int32s, place: Int32s, merged: Int32s) -> None:
+def _merge(before: Int32s, joining: Int32s, touched: Touched, merged: Int32s) -> None:
     """The untouched items of a path and those that join it, ascending."""
     size, j = 0, 0
     for item in before:
-        if place[item]:
+        if _is_touched(touched, item):
             continue
         while j < len(joining) and joining[j] < item:
             merged[size] = joining[j]
@@ -158,8 +176,8 @@ def _write_shares(items: Int32s, counts: Ints, touched: Touched, shares: Floats)
     """As `Postings.log_shares`, for one path."""
     weights, total = np.empty(len(items), np.float64), 0.0
     for i in range(len(items)):
-        place = touched.place[items[i]]
-        count = touched.counts[place - 1] if place else counts[items[i]]
+        slot = find_slot(touched.count_of, items[i])
+        count = counts[items[i]] if touched.count_of[slot, 0] == EMPTY else touched.count_of[slot, 1]
         weights[i] = np.float64(np.float32(count)) + 1.0
         total += weights[i]
     for i in range(len(items)):

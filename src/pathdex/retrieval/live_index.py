@@ -90,9 +90,10 @@ class LiveIndex:
             as_readonly(postings.ends, np.int64),
             as_readonly(postings.sizes, np.int32),
         )
+        self._unused: tuple[PathPlaces, Changes] | None = None
         self._hidden = np.zeros(0, np.bool_)
         if retriever.neighbours is not None:
-            self._hidden = np.zeros(self.capacity, np.bool_)
+            self._hidden = np.full(self.capacity, False)
             self._hidden[: len(retriever.neighbours.hidden)] = retriever.neighbours.hidden
             self._hidden[self.num_items :] = True
         encoder = copy(retriever.encoder)
@@ -108,11 +109,10 @@ class LiveIndex:
 
     def _allocate(self, rows: Floats, paths: Ints, counts: Ints, capacity: int) -> None:
         self._rows = private_copy(rows, capacity, map_file=self._map_files)
-        self._paths = private_copy(paths, capacity, map_file=self._map_files)
-        self._counts = private_copy(counts, capacity, map_file=self._map_files)
+        # Small beside the rows, so they are copied: the first write to a mapped page takes microseconds.
+        self._paths, self._counts = private_copy(paths, capacity), private_copy(counts, capacity)
         self._compact = compact_items(as_readonly(rows), self._dim, capacity)
         self._compact.flags.writeable = True
-        self._place = np.zeros(capacity, np.int32)
 
     def arrays(self) -> tuple[Floats, Ints, Ints, Floats]:
         """Rows, paths and counts of all items, and the log shares of the postings; read-only."""
@@ -131,6 +131,9 @@ class LiveIndex:
         new_weights: bool,
     ) -> Prepared:
         """Everything but the writes to items that queries read."""
+        if self._unused is not None:
+            release(self._segments, *self._unused)
+            self._unused = None
         if change.num_items > self.capacity:
             self._grow(2 * change.num_items)
         old = change.items[change.items < self.num_items]
@@ -140,11 +143,9 @@ class LiveIndex:
         order = np.lexsort((owners, pairs))
         changed = np.unique(np.concatenate([before[before != NO_PATH], pairs]))
         self._reserve(changed, len(pairs))
-        self._place[change.items] = np.arange(1, len(change.items) + 1)
-        touched = Touched(self._place, change.counts)
+        touched = Touched.pack(change.items, change.counts)
         arguments = self._counts, touched, changed, pairs[order], owners[order]
         changes = rewrite_paths(self._segments, self._places, *arguments)
-        self._place[change.items] = 0
         places, moved = merge_paths(self._places, changes)
         places = PathPlaces(*(as_readonly(array, array.dtype) for array in places))
         compact = compact_items(as_readonly(change.rows), self._dim)
@@ -161,7 +162,7 @@ class LiveIndex:
         self._paths[change.items], self._counts[change.items] = change.paths, change.counts
         if len(self._hidden):
             self._hidden[change.hidden] = True
-        release(self._segments, self._places, prepared.changes)
+        self._unused = self._places, prepared.changes
         self._places, self.num_items, self.retriever = prepared.places, change.num_items, prepared.retriever
         return self.retriever
 
