@@ -117,13 +117,14 @@ def measure(items: int, live: LiveSizes, sizes: Sizes, folder: Path, report: Rep
     model.apply(make_delta(model, live.changed, random))
     quiet = _idle(model, sizes, live)
     queries = QueryThread(model, sizes, live.histories).start()
-    applied, waits, spans = [], [], []
+    applied, waits, spans, cpu = [], [], [], []
     for _ in range(live.deltas):
         time.sleep(live.pause)
         delta = make_delta(model, live.changed, random)
         time.sleep(0.02)
-        began = time.perf_counter()
+        used, began = time.thread_time(), time.perf_counter()
         waits.append(model.apply(delta))
+        cpu.append(time.thread_time() - used)
         applied.append(time.perf_counter() - began)
         spans.append((began, began + applied[-1]))
     times = queries.stop()
@@ -133,6 +134,7 @@ def measure(items: int, live: LiveSizes, sizes: Sizes, folder: Path, report: Rep
         "paths": len(model.postings),
         "open_seconds": round(opened, 3),
         "apply_ms": _percentiles(1e3 * np.array(applied)),
+        "apply_cpu_ms": _percentiles(1e3 * np.array(cpu)),
         "exclusive_ms": _percentiles(1e3 * np.array(waits)),
         "query_us_idle": _percentiles(1e6 * quiet),
         "query_us_during": _percentiles(1e6 * during),
@@ -144,6 +146,7 @@ def measure(items: int, live: LiveSizes, sizes: Sizes, folder: Path, report: Rep
     table = Table("", "p50", "p99", "most", title=f"{items:,} items, deltas of {live.changed:,} changed items")
     for name, label in (
         ("apply_ms", "apply a delta, ms"),
+        ("apply_cpu_ms", "of which on a core, ms"),
         ("exclusive_ms", "of which queries wait, ms"),
         ("query_us_idle", "query without deltas, us"),
         ("query_us_during", "query during a delta, us"),

@@ -48,7 +48,8 @@ def test_a_path_changes_without_a_write_to_its_old_place() -> None:
     segments = Segments.over(items, shares, 3)
     touched = Touched.pack(np.array([1, 2]), np.array([4, 9]))
     changed, pairs, owners = np.array([3, 4, 5]), np.array([3, 4]), np.array([2, 1], np.int32)
-    changes = rewrite_paths(segments, old, counts, touched, changed, pairs, owners)
+    positions = np.searchsorted(old.paths, changed)
+    changes = rewrite_paths(segments, old, counts, touched, changed, positions, pairs, owners)
     assert items[:3].tolist() == [0, 1, 2]
     new, moved = merge_paths(old, changes)
     assert moved

@@ -62,7 +62,7 @@ def test_a_damaged_or_missing_delta_is_noticed(tmp_path: Path) -> None:
     file = delta_folder(tmp_path, 5) / TENSORS
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(BundleError, match="checksum of delta.safetensors is wrong"):
+    with pytest.raises(BundleError, match=r"checksum of delta\.safetensors is wrong"):
         read_delta(tmp_path, 5)
     file.write_bytes(content[:-1])
     with pytest.raises(BundleError, match="bytes, not"):

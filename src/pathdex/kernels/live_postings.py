@@ -8,12 +8,14 @@ they are, since the process shares their pages with the file.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from pathdex.kernels.hashing import EMPTY, find_slot, new_table
+from pathdex.kernels.prefetch import prefetch_lines
 from pathdex.kernels.types import Floats, Int32s, Ints
 
 STEP = 8
@@ -21,6 +23,10 @@ STEP = 8
 CLASSES = 4096
 """Segments of more than `STEP * CLASSES` places are not used again."""
 NONE = -1
+PREFETCH_AHEAD = 8
+"""Paths between a prefetch and its use."""
+PATH_LINES = 2
+"""Cache lines of the items of a path to prefetch."""
 
 
 class Segments(NamedTuple):
@@ -86,23 +92,32 @@ class Changes(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def rewrite_paths(
-    segments: Segments, old: PathPlaces, counts: Ints, touched: Touched, changed: Ints, pairs: Ints, items: Int32s
+    segments: Segments,
+    old: PathPlaces,
+    counts: Ints,
+    touched: Touched,
+    changed: Ints,
+    positions: Ints,
+    pairs: Ints,
+    items: Int32s,
 ) -> Changes:
-    """Write the items and log shares of the `changed` paths to new segments.
+    """Write the items and log shares of the `changed` paths, which have or belong to `positions`, to new segments.
 
     `pairs` are the paths of the touched items that have some, sorted, and `items` those items, ascending on each path.
     """
     size = len(changed)
     found = Changes(
         changed,
-        np.searchsorted(old.paths, changed),
+        positions,
         np.empty(size, np.int64),
         np.empty(size, np.int64),
         np.empty(size, np.int32),
     )
     pair = 0
     for i in range(size):
-        path, position = changed[i], found.positions[i]
+        if i + PREFETCH_AHEAD < size and positions[i + PREFETCH_AHEAD] < len(old.paths):
+            prefetch_lines(segments.items, old.starts[positions[i + PREFETCH_AHEAD]], PATH_LINES)
+        path, position = changed[i], positions[i]
         before = items[:0]
         if position < len(old.paths) and old.paths[position] == path:
             before = segments.items[old.starts[position] : old.ends[position]]
@@ -184,30 +199,39 @@ def _write_shares(items: Int32s, counts: Ints, touched: Touched, shares: Floats)
         shares[i] = np.float32(np.log(weights[i] / total))
 
 
-@njit(cache=True, nogil=True)
 def merge_paths(old: PathPlaces, changes: Changes) -> tuple[PathPlaces, bool]:
     """The paths in use after some changes, and whether they are other paths than before."""
-    size = len(old.paths)
+    size, moved = _count_merged(old, changes)
+    # By numpy, which asks for huge pages: with small ones, most of the time goes into their first use.
+    new = PathPlaces(*(np.empty(size, array.dtype) for array in old))
+    _merge_paths(old, changes, new)
+    return new, moved
+
+
+@njit(cache=True, nogil=True)
+def _count_merged(old: PathPlaces, changes: Changes) -> tuple[int, bool]:
+    size, moved = len(old.paths), False
     for i in range(len(changes.paths)):
         known = changes.positions[i] < len(old.paths) and old.paths[changes.positions[i]] == changes.paths[i]
-        size += int(changes.ends[i] > changes.starts[i]) - int(known)
-    new = PathPlaces(
-        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int32)
-    )
-    read, write, moved = 0, 0, False
+        kept = changes.ends[i] > changes.starts[i]
+        size += int(kept) - int(known)
+        moved |= kept != known
+    return size, moved
+
+
+@njit(cache=True, nogil=True)
+def _merge_paths(old: PathPlaces, changes: Changes, new: PathPlaces) -> None:
+    read, write = 0, 0
     for i in range(len(changes.paths)):
         position = changes.positions[i]
         write = _copy(old, read, position, new, write)
         known = position < len(old.paths) and old.paths[position] == changes.paths[i]
         read = position + int(known)
-        kept = changes.ends[i] > changes.starts[i]
-        if kept:
+        if changes.ends[i] > changes.starts[i]:
             new.paths[write], new.rooms[write] = changes.paths[i], changes.rooms[i]
             new.starts[write], new.ends[write] = changes.starts[i], changes.ends[i]
             write += 1
-        moved |= kept != known
     _copy(old, read, len(old.paths), new, write)
-    return new, moved
 
 
 @njit(cache=True, nogil=True)
@@ -220,12 +244,20 @@ def _copy(old: PathPlaces, first: int, end: int, new: PathPlaces, write: int) ->
     return write + count
 
 
-@njit(cache=True, nogil=True)
 def build_trie(paths: Ints, num_nodes: int, depth: int) -> tuple[Int32s, Int32s, Ints, Ints]:
     """The arrays of a `Trie` (first children, labels, levels), and the codes of all prefixes except the paths."""
-    step = np.ones(depth + 1, np.int64)
-    for d in range(depth - 1, -1, -1):
-        step[d] = step[d + 1] * num_nodes
+    step = np.array([num_nodes**power for power in range(depth, -1, -1)], np.int64)
+    levels = _count_prefixes(paths, step)
+    first_child, label = np.empty(levels[depth] + 1, np.int32), np.empty(levels[depth + 1], np.int32)
+    prefixes = np.zeros(levels[depth], np.int64)
+    _fill_trie(paths, num_nodes, step, levels, first_child, label, prefixes)
+    return first_child, label, levels, prefixes
+
+
+@njit(cache=True, nogil=True)
+def _count_prefixes(paths: Ints, step: Ints) -> Ints:
+    """The number of the first node of each level, then the number of all nodes."""
+    depth = len(step) - 1
     sizes = np.zeros(depth + 1, np.int64)
     sizes[0], sizes[depth] = 1, len(paths)
     ends = np.zeros(depth + 1, np.int64)  # Where the current prefix of each length ends.
@@ -238,10 +270,16 @@ def build_trie(paths: Ints, num_nodes: int, depth: int) -> tuple[Int32s, Int32s,
     levels = np.zeros(depth + 2, np.int64)
     for d in range(depth + 1):
         levels[d + 1] = levels[d] + sizes[d]
-    first_child, label = np.empty(levels[depth] + 1, np.int32), np.empty(levels[depth + 1], np.int32)
-    prefixes, made = np.zeros(levels[depth], np.int64), np.zeros(depth + 1, np.int64)
-    made[0], first_child[0], label[0], prefixes[0] = 1, levels[1], 0, 0
-    ends[:] = 0
+    return levels
+
+
+@njit(cache=True, nogil=True)
+def _fill_trie(
+    paths: Ints, num_nodes: int, step: Ints, levels: Ints, first_child: Int32s, label: Int32s, prefixes: Ints
+) -> None:
+    depth = len(step) - 1
+    ends, made = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
+    made[0], first_child[0], label[0] = 1, levels[1], 0
     for i in range(len(paths)):
         path = paths[i]
         d = depth - 1
@@ -258,7 +296,6 @@ def build_trie(paths: Ints, num_nodes: int, depth: int) -> tuple[Int32s, Int32s,
         label[levels[depth] + i] = path - parent * num_nodes
         made[depth] += 1
     first_child[levels[depth]] = levels[depth + 1]
-    return first_child, label, levels, prefixes
 
 
 @njit(cache=True, nogil=True)
@@ -269,13 +306,14 @@ def write_rows(target: Floats, items: Ints, rows: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def make_writable(table: Floats, items: Ints) -> None:
-    """Let the system copy the pages of some rows, which the file and the process share until the first write.
+def make_writable(table: NDArray[Any], items: Ints) -> None:
+    """Let the system provide the pages of some rows: the file and the process share them until the first write, and
+    those past the end of the items have never been used.
 
     Each value is written as it is, so queries notice nothing.
     """
     last = table.shape[1] - 1
-    kept = np.empty((len(items), 2), np.float32)
+    kept = np.empty((len(items), 2), table.dtype)
     for i in range(len(items)):
         kept[i, 0], kept[i, 1] = table[items[i], 0], table[items[i], last]
     for i in range(len(items)):

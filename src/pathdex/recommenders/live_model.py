@@ -23,7 +23,7 @@ from pathdex.errors import ConfigError
 from pathdex.index.health import IndexHealth
 from pathdex.recommenders.base import EstimatorState, History, Query, ScoredItem
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
-from pathdex.recommenders.model_delta import ModelDelta, changed_config, hidden_by
+from pathdex.recommenders.model_delta import NO_CODES, ModelDelta, changed_config, hidden_by
 from pathdex.recommenders.model_state import ModelState, TorchEncoder
 from pathdex.retrieval.explain import Explanation, WhyNot
 from pathdex.retrieval.filters import NO_FILTERS, Filters
@@ -67,6 +67,19 @@ class LiveModel(DeepRetrieval):
     @cached_property
     def retriever(self) -> Retriever:
         return self._index.retriever
+
+    @property
+    def num_placed(self) -> int:
+        """The items that are on paths; only these are recommended."""
+        return self.postings.num_entries // self.config.paths_per_item
+
+    def warmup(self) -> Self:
+        """Compile or load what queries and deltas need; returns the model."""
+        super().warmup()
+        state = self.model_state
+        rows, paths, counts = removed_rows(NO_CODES, state.rows.shape[1], state.paths.shape[1])
+        self.apply(ModelDelta(len(self.items), NO_CODES, rows, paths, counts))
+        return self
 
     def apply(self, delta: ModelDelta) -> float:
         """Apply a delta; returns the seconds for which queries had to wait. `DataError` if it does not fit."""

@@ -142,14 +142,16 @@ class LiveIndex:
         owners = np.repeat(change.items[placed], change.paths.shape[1]).astype(np.int32)
         order = np.lexsort((owners, pairs))
         changed = np.unique(np.concatenate([before[before != NO_PATH], pairs]))
-        self._reserve(changed, len(pairs))
+        positions = np.searchsorted(self._places.paths, changed)
+        self._reserve(positions, len(pairs))
         touched = Touched.pack(change.items, change.counts)
-        arguments = self._counts, touched, changed, pairs[order], owners[order]
-        changes = rewrite_paths(self._segments, self._places, *arguments)
+        entries = changed, positions, pairs[order], owners[order]
+        changes = rewrite_paths(self._segments, self._places, self._counts, touched, *entries)
         places, moved = merge_paths(self._places, changes)
         places = PathPlaces(*(as_readonly(array, array.dtype) for array in places))
         compact = compact_items(as_readonly(change.rows), self._dim)
-        make_writable(self._rows, change.items)
+        for table in (self._rows, self._compact, self._paths, self._counts[:, None]):
+            make_writable(table, change.items)
         retriever = self._next_retriever(config, weights, encode_with_torch, new_weights=new_weights)
         postings, trie = self._postings(retriever, places, change.num_items, moved=moved)
         return Prepared(change, compact, places, changes, self._next(retriever, postings, trie))
@@ -226,12 +228,11 @@ class LiveIndex:
             following._engine  # noqa: B018  Made here, while queries go on.
         return following
 
-    def _reserve(self, changed: Ints, joining: int) -> None:
+    def _reserve(self, positions: Ints, joining: int) -> None:
         """Make sure that the new segments of some paths fit."""
         places, segments = self._places, self._segments
-        positions = np.searchsorted(places.paths, changed)
-        positions = positions[positions < len(places.paths)]
-        most = int((places.ends[positions] - places.starts[positions]).sum()) + joining + STEP * len(changed)
+        known = positions[positions < len(places.paths)]
+        most = int((places.ends[known] - places.starts[known]).sum()) + joining + STEP * len(positions)
         used = int(segments.tail[0])
         if used + most > len(segments.items):
             room = 2 * (used + most)
