@@ -137,8 +137,9 @@ def rewrite_paths(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _is_touched(touched: Touched, item: int | np.int32) -> bool:
-    return bool(touched.count_of[find_slot(touched.count_of, item), 0] != EMPTY)
+def _is_touched(touched: Touched, item: Any) -> Any:
+    slot: Any = find_slot(touched.count_of, item)
+    return touched.count_of[slot, 0] != EMPTY
 
 
 @njit(cache=True, nogil=True)
