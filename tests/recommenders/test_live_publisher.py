@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pathdex
+from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import BundleError
+from pathdex.index.postings import Postings
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.live_publisher import LivePublisher
+from pathdex.recommenders.model_delta import ModelDelta
 from pathdex.storage.live_folder import delta_folder
 from tests.random_deltas import changed_model, random_delta
 from tests.random_model import random_model
@@ -82,3 +86,22 @@ def test_a_damaged_delta_stops_a_compaction(tmp_path: Path) -> None:
 def test_a_folder_without_a_base_says_so(tmp_path: Path) -> None:
     with LivePublisher(tmp_path / "live") as publisher, pytest.raises(BundleError, match="has no base yet"):
         _ = publisher.version
+
+
+def test_a_model_can_begin_without_items(tmp_path: Path) -> None:
+    model = random_model(10)
+    state, none = model.model_state, np.empty(0, np.int64)
+    postings = Postings.from_sorted(none, np.zeros(1, np.int64), none.astype(np.int32), 0, 4, 2)
+    parts = {name: getattr(state, name)[:0] for name in ("rows", "paths", "counts", "log_shares")}
+    empty = model._of_state(dataclasses.replace(state, postings=postings, **parts))
+    empty._items = Vocabulary([])
+    delta = ModelDelta(
+        2, np.arange(2), state.rows[:2], state.paths[:2], state.counts[:2], np.arange(2), Vocabulary("ab")
+    )
+    with LivePublisher.create(tmp_path / "live", empty) as publisher:
+        assert pathdex.load(tmp_path / "live").recommend([]) == []
+        publisher.publish(delta)
+        for _ in range(2):
+            found = pathdex.load(tmp_path / "live").recommend(["a"])
+            assert [item for item, _ in found] == ["b"]
+            publisher.compact()

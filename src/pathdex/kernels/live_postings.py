@@ -23,7 +23,7 @@ STEP = 8
 CLASSES = 4096
 """Segments of more than `STEP * CLASSES` places are not used again."""
 NONE = -1
-PREFETCH_AHEAD = 8
+PREFETCH_AHEAD = 4
 """Paths between a prefetch and its use."""
 PATH_LINES = 2
 """Cache lines of the items of a path to prefetch."""
@@ -115,8 +115,12 @@ def rewrite_paths(
     )
     pair = 0
     for i in range(size):
+        if i + 2 * PREFETCH_AHEAD < size and positions[i + 2 * PREFETCH_AHEAD] < len(old.paths):
+            prefetch_lines(segments.items, old.starts[positions[i + 2 * PREFETCH_AHEAD]], PATH_LINES)
         if i + PREFETCH_AHEAD < size and positions[i + PREFETCH_AHEAD] < len(old.paths):
-            prefetch_lines(segments.items, old.starts[positions[i + PREFETCH_AHEAD]], PATH_LINES)
+            soon = positions[i + PREFETCH_AHEAD]
+            for item in segments.items[old.starts[soon] : old.ends[soon]]:
+                prefetch_lines(counts, item, 1)
         path, position = changed[i], positions[i]
         before = items[:0]
         if position < len(old.paths) and old.paths[position] == path:

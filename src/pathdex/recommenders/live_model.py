@@ -33,7 +33,7 @@ from pathdex.retrieval.retriever import Retriever
 from pathdex.retrieval.shared_lock import SharedLock
 from pathdex.retrieval.user_state import UserState
 from pathdex.storage.array_folder import read_stable
-from pathdex.storage.bundle import BUNDLE_FORMAT, Bundle
+from pathdex.storage.bundle import BUNDLE_FORMAT, Bundle, write_bundle
 
 BATCH = 256
 """Queries of a batch that are answered from the same state."""
@@ -135,7 +135,7 @@ class LiveModel(DeepRetrieval):
         return self
 
     def recommend_batch(self, histories: Sequence[History | Query], n: int = 10, **options: Any) -> list[Any]:
-        found: list[list[ScoredItem]] = []
+        histories, found = list(histories), []
         for name in ("deny", "allow"):
             if options.get(name) is not None:
                 options[name] = list(options[name])
@@ -211,14 +211,13 @@ class LiveModel(DeepRetrieval):
             return super().get_state()
 
     def to_bundle(self) -> Bundle:
-        with self._writer:  # The bundle shares the arrays, so no delta may be applied until it is written.
+        """The state of this moment. The bundle shares the rows, which the next delta changes; `save` waits instead."""
+        with self._lock:
             return super().to_bundle()
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the state of this moment as an ordinary bundle. Deltas wait meanwhile; queries do not."""
         with self._writer:
-            from pathdex.storage.bundle import write_bundle
-
             return write_bundle(Path(path), super().to_bundle(), overwrite=overwrite)
 
 
