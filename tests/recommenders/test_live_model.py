@@ -139,6 +139,10 @@ def test_a_mapped_model_leaves_its_bundle_unchanged(tmp_path: Path) -> None:
     live.attach(attributes())
     assert_same_answers(live, plain, random)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    assert isinstance(LiveModel.load(folder), LiveModel)
+    again = LiveModel.from_bundle(live.to_bundle())
+    history = live.items.first_ids(2)
+    assert again.recommend(history, 5) == live.recommend(history, 5)
     saved, wanted = (pathdex.load(one.save(tmp_path / name)) for name, one in (("live", live), ("plain", plain)))
     for name, array in wanted.to_bundle().arrays.items():
         np.testing.assert_array_equal(saved.to_bundle().arrays[name], array)

@@ -64,6 +64,14 @@ class LiveModel(DeepRetrieval):
         folder = Path(bundle)
         return read_stable(folder, BUNDLE_FORMAT, lambda: cls(DeepRetrieval.load(folder), map_files=True))
 
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        return cls.open(path)
+
+    @classmethod
+    def from_bundle(cls, bundle: Bundle) -> Self:
+        return cls(DeepRetrieval.from_bundle(bundle))
+
     @cached_property
     def retriever(self) -> Retriever:
         return self._index.retriever
