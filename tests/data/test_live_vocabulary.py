@@ -37,10 +37,27 @@ def test_a_vocabulary_can_begin_empty() -> None:
     assert live.code("7") == 0
 
 
-def test_ids_of_another_type_are_refused() -> None:
-    live = LiveVocabulary(Vocabulary(np.array([1, 2])))
-    with pytest.raises(DataError, match="the catalogue has int ids, the new items have str ids"):
-        live.apply(np.array([2]), Vocabulary(["x"]), NONE, 3)
+def test_text_does_not_join_integers_but_integers_become_text() -> None:
+    numbers, texts = Vocabulary(np.array([1, 2])), Vocabulary(["a"])
+    live = LiveVocabulary(numbers)
+    message = "the catalogue has integer ids, and 'x' is text; use integers, or write a new base with text ids"
+    for change in (live.apply, numbers.with_changes):
+        with pytest.raises(DataError, match=message):
+            change(np.array([2]), Vocabulary(["x"]), NONE, 3)
+    assert live.ids([0, 1]) == [1, 2]
+    live = LiveVocabulary(texts)
+    live.apply(np.array([1]), Vocabulary(np.array([7])), NONE, 2)
+    plain = texts.with_changes(np.array([1]), Vocabulary(np.array([7])), NONE, 2)
+    assert live.ids([0, 1]) == plain.ids([0, 1]) == ["a", "7"]
+    assert live.codes([7, "7"]).tolist() == plain.codes([7, "7"]).tolist() == [1, 1]
+
+
+def test_a_change_without_ids_may_have_either_type() -> None:
+    for none in (Vocabulary([]), Vocabulary(NONE)):
+        for items in (Vocabulary(["5", "6"]), Vocabulary(np.array([5, 6]))):
+            live, plain = LiveVocabulary(items), items.with_changes(NONE, none, np.array([0]), 2)
+            live.apply(NONE, none, np.array([0]), 2)
+            assert live.codes([5, 6]).tolist() == plain.codes([5, 6]).tolist() == [-1, 1]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 3)), max_size=6), st.booleans())

@@ -32,6 +32,16 @@ ONE: dict[str, Any] = {
     "counts": np.array([7]),
 }
 
+TWICE: dict[str, Any] = {
+    "num_items": 12,
+    "items": np.array([10, 11]),
+    "rows": np.ones((2, 7), np.float32),
+    "paths": np.array([[0, 15], [1, 2]]),
+    "counts": np.array([7, 8]),
+    "id_codes": np.array([10, 11]),
+    "ids": Vocabulary(np.array([500, 500])),
+}
+
 
 @pytest.fixture
 def model() -> DeepRetrieval:
@@ -137,6 +147,9 @@ def test_an_impossible_delta_is_refused(change: dict[str, Any], message: str) ->
         ({"paths": np.array([[0, 1, 2]])}, "the model has 2; write a new base"),
         ({"weights": {"start": np.ones(3)}}, "names or shapes differ"),
         ({"id_codes": np.array([3]), "ids": Vocabulary(np.array([105]))}, "one belongs to another item"),
+        ({"id_codes": np.array([3]), "ids": Vocabulary(["x"])}, "the catalogue has integer ids, and 'x' is text"),
+        ({**TWICE, "ids": Vocabulary(np.array([500, 103]))}, "one belongs to another item"),
+        (TWICE, "one occurs twice; give every item its own id"),
     ],
 )
 def test_a_delta_of_another_model_is_refused(model: DeepRetrieval, change: dict[str, Any], message: str) -> None:

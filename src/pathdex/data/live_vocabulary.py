@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary, as_integer, check_same_kind
+from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary, as_integer, as_kind
 
 Codes = NDArray[np.int64]
 GROWTH = 2
@@ -30,9 +30,9 @@ class LiveVocabulary(Vocabulary):
 
     def apply(self, codes: Codes, ids: Vocabulary, removed: Codes, size: int) -> None:
         """Give `codes` new ids and `removed` none; the vocabulary then has `size` codes."""
-        if not self._size:
+        if not self._size and len(ids):
             self._base = ids.take(codes[:0])
-        check_same_kind(self._base, ids)
+        ids = as_kind(ids, self.kind)
         if size > len(self._changed):
             grown = np.full(GROWTH * size, False)
             grown[: self._size] = self._changed[: self._size]

@@ -88,10 +88,9 @@ class Vocabulary:
         self, codes: NDArray[np.int64], ids: Vocabulary, removed: NDArray[np.int64], size: int
     ) -> Vocabulary:
         """A vocabulary of `size` codes in which `codes` have new ids and `removed` have none."""
-        if not len(self):
+        if not len(self) and len(ids):
             self = ids.take(_NO_CODES)
-        check_same_kind(self, ids)
-        old = len(self)
+        ids, old = as_kind(ids, self.kind), len(self)
         if self._integers is not None and ids._integers is not None:
             values = np.zeros(size, np.int64)
             values[:old], values[codes], values[removed] = self._integers, ids._integers, 0
@@ -233,11 +232,16 @@ class Vocabulary:
         return vocabulary
 
 
-def check_same_kind(items: Vocabulary, others: Vocabulary) -> None:
-    """Raise unless both hold integers or both hold text."""
-    if len(others) and items.kind != others.kind:
-        rule = f"the catalogue has {items.kind} ids, the new items have {others.kind} ids"
-        raise DataError(Problem(rule, remedy="use ids of one type, or train a new model with text ids"))
+def as_kind(ids: Vocabulary, kind: str) -> Vocabulary:
+    """The ids as a vocabulary of this kind: integers become text, but text does not become integers."""
+    if ids.kind == kind:
+        return ids
+    if kind == "str":
+        return Vocabulary([str(one) for one in ids.ids(range(len(ids)))])
+    if len(ids):
+        rule = f"the catalogue has integer ids, and {ids.id(0)!r} is text"
+        raise DataError(Problem(rule, remedy="use integers, or write a new base with text ids"))
+    return Vocabulary(_NO_CODES)
 
 
 def as_integer(one: Any) -> int | None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathdex.config import Config
-from pathdex.data.vocabulary import Vocabulary
+from pathdex.data.vocabulary import Vocabulary, as_kind
 from pathdex.errors import DataError, Problem
 from pathdex.index.neighbours import without_hidden
 from pathdex.index.postings import NO_PATH, Postings, placed_items
@@ -89,9 +89,11 @@ class ModelDelta:
     def check(self, state: ModelState, ids: Vocabulary) -> None:
         """Raise `DataError` unless the delta fits a state and its catalogue."""
         old, width = len(state.counts), state.rows.shape[1]
-        new = np.arange(old, self.num_items)
-        taken = ids.codes(self.ids.ids(range(len(self.ids)))) if len(self.ids) else NO_CODES
-        freed = np.isin(taken, self.touched)
+        new, names = np.arange(old, self.num_items), self.ids.ids(range(len(self.ids)))
+        if len(ids):
+            as_kind(self.ids, ids.kind)
+        taken = ids.codes(names) if names else NO_CODES
+        freed = np.isin(taken, hidden_by(self))
         problems = []
         if self.num_items < old:
             problems.append(f"num_items={self.num_items}: the item table has {old:,} rows and cannot shrink; {_REMEDY}")
@@ -103,6 +105,8 @@ class ModelDelta:
             problems.append(f"paths: {self.paths.shape[1]} per item, the model has {state.paths.shape[1]}; {_REMEDY}")
         if self.weights and _shapes(self.weights) != _shapes(state.weights):
             problems.append(f"weights: names or shapes differ from those of the model; {_REMEDY}")
+        if len(set(names)) < len(names):
+            problems.append("ids: one occurs twice; give every item its own id")
         if not freed[taken >= 0].all():
             problems.append("ids: one belongs to another item that keeps it; remove that item first")
         if problems:
