@@ -15,6 +15,12 @@ PATIENCE_SECONDS = 10.0
 """After this long, a writer holds up new readers until it has its turn."""
 
 
+class _Depth(threading.local):
+    """How often the current thread shares a lock."""
+
+    depth = 0
+
+
 class SharedLock:
     """`with lock:` shares it; `with lock.exclusive():` waits until no reader is left.
 
@@ -23,24 +29,26 @@ class SharedLock:
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
+        self._mutex = threading.Lock()
+        self._changed = threading.Condition(self._mutex)
         self._writers = threading.Lock()
         self._readers, self._closed = 0, False
-        self._own = threading.local()
+        self._own = _Depth()
 
     def __enter__(self) -> None:
-        depth = getattr(self._own, "depth", 0)
-        if not depth:
-            with self._changed:
+        own = self._own
+        if not own.depth:
+            with self._mutex:  # Entering the condition itself would take twice as long.
                 while self._closed:
                     self._changed.wait()
                 self._readers += 1
-        self._own.depth = depth + 1
+        own.depth += 1
 
     def __exit__(self, *_: object) -> None:
-        self._own.depth -= 1
-        if not self._own.depth:
-            with self._changed:
+        own = self._own
+        own.depth -= 1
+        if not own.depth:
+            with self._mutex:
                 self._readers -= 1
                 if self._closed and not self._readers:
                     self._changed.notify_all()
@@ -48,7 +56,7 @@ class SharedLock:
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Have the lock alone. A thread that shares it must not ask for this."""
-        if getattr(self._own, "depth", 0):
+        if self._own.depth:
             raise RuntimeError("a thread that shares the lock cannot have it alone; leave the `with` block first")
         with self._writers:
             self._close(time.monotonic() + PATIENCE_SECONDS)
