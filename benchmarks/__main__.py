@@ -20,6 +20,7 @@ SERVING = {"query": "benchmarks.query", "ann": "benchmarks.ann", "http": "benchm
 NAMES = {
     **TRAINING,
     **SERVING,
+    "live-delta": "benchmarks.live_delta",
     "versions": "benchmarks.versions",
     "peers": "benchmarks.peers",
     "stream": "benchmarks.stream",

@@ -204,7 +204,7 @@ def _cost(data: Trained) -> dict[str, Any]:
     """Build time and memory of Deep Retrieval."""
     model, retriever = data.model, data.model.retriever
     searched = {
-        "postings": model.postings.items.nbytes + retriever.on_paths.log_shares.nbytes + model.postings.offsets.nbytes,
+        "postings": model.postings.items.nbytes + retriever.on_paths.log_shares.nbytes + model.postings.starts.nbytes,
         "trie": retriever.trie.first_child.nbytes + retriever.trie.label.nbytes,
         "network": sum(one.nbytes for one in retriever.structure if isinstance(one, np.ndarray)),
         "paths of each item, for short allow lists": model.paths.nbytes + model.model_state.counts.nbytes,

@@ -15,7 +15,7 @@ from tests.cli.conftest import Pathdex
 
 COMMANDS = [
     "demo", "data describe", "data validate", "data fetch", "data generate", "train", "evaluate", "compare",
-    "reproduce", "recommend", "inspect", "serve", "warmup", "doctor",
+    "reproduce", "recommend", "inspect", "serve", "warmup", "doctor", "live status", "live compact", "live rollback",
 ]  # fmt: skip
 
 
@@ -24,9 +24,10 @@ def test_the_version(pathdex: Pathdex) -> None:
 
 
 def test_help_lists_every_command(pathdex: Pathdex) -> None:
-    top, data = pathdex("--help").stdout, pathdex("data", "--help").stdout
+    pages = {group: pathdex(*group, "--help").stdout for group in ((), ("data",), ("live",))}
     for command in COMMANDS:
-        assert f" {command.split()[-1]} " in (data if command.startswith("data ") else top)
+        *group, name = command.split()
+        assert f" {name} " in pages[tuple(group)]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -25,7 +25,7 @@ def offsets(lengths):
 @given(st.lists(st.integers(-3, 9) | int64s, unique=True), st.lists(st.integers(-3, 9) | int64s))
 def test_integers_are_found_as_in_a_dict(ids, wanted):
     array = np.array(ids, np.int64)
-    slots = index_integers(array)
+    slots = index_integers(array, np.zeros(len(array), np.bool_))
     assert len(slots) == SLOTS_PER_ID * len(ids)
     assert sorted(slots[slots != EMPTY].tolist()) == list(range(len(ids)))
     known = {one: code for code, one in enumerate(ids)}
@@ -37,7 +37,7 @@ def test_integers_are_found_as_in_a_dict(ids, wanted):
 @given(st.lists(st.text("ab", max_size=4) | st.text(), unique=True), st.lists(st.text("ab", max_size=4)))
 def test_texts_are_found_as_in_a_dict(ids, wanted):
     text, lengths = packed(ids)
-    slots = index_texts(text, offsets(lengths))
+    slots = index_texts(text, offsets(lengths), np.zeros(len(lengths), np.bool_))
     known = {one: code for code, one in enumerate(ids)}
     found = find_texts(text, offsets(lengths), slots, *packed([*ids, *wanted]))
     assert found.tolist() == [known.get(one, -1) for one in [*ids, *wanted]]
@@ -45,7 +45,8 @@ def test_texts_are_found_as_in_a_dict(ids, wanted):
 
 def test_the_same_ids_give_the_same_slots():
     ids = np.arange(100, dtype=np.int64) * 7919
-    assert index_integers(ids).tolist() == index_integers(ids.copy()).tolist()
+    none = np.zeros(len(ids), np.bool_)
+    assert index_integers(ids, none).tolist() == index_integers(ids.copy(), none).tolist()
 
 
 @pytest.mark.parametrize("code", [0, 3, -7, 2**31 - 1])

@@ -242,3 +242,17 @@ def test_encoding_numbers_the_values_in_sorted_order(values):
 
 def test_repr_is_short():
     assert repr(Vocabulary(["a", "b"])) == "Vocabulary(2 str ids)"
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_removed_code_has_no_id(monkeypatch: pytest.MonkeyPatch, many: bool) -> None:
+    monkeypatch.setattr(vocabulary, "DICT_LIMIT", 0 if many else 100)
+    for first in (Vocabulary(["a", "b", "c"]), Vocabulary(np.array([0, 7, 8]))):
+        a, b, c = first.ids(range(3))
+        changed = first.with_changes(np.array([3]), first.take(np.array([1])), np.array([0, 1]), 4)
+        for one in (changed, Vocabulary.from_arrays(changed.arrays())):
+            assert one.codes([a, b, c]).tolist() == [-1, 3, 2]
+            assert a not in one
+            assert (len(one), one.num_ids, one.removed.tolist()) == (4, 2, [0, 1])
+            assert one.first_ids(5) == [c, b]
+            assert one.column().to_list() == [None, None, c, b]

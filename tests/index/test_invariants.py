@@ -111,7 +111,7 @@ def test_there_are_golden_bundles() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"offsets": np.array([0, 1, 3])},
+        {"starts": np.array([0, 1]), "ends": np.array([1, 3])},
         {"items": np.array([1, 0, 2], np.int32)},
         {"items": np.array([0, 0, 0], np.int32)},
         {"num_items": 4},

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from pathdex.index import neighbours as module
-from pathdex.index.neighbours import nearest_items, rows_of
+from pathdex.index.neighbours import nearest_items, rows_of, without_hidden
+from pathdex.kernels.neighbours import Neighbours
 
 # Users 0 and 1 have items 0 and 1, user 2 has items 1 and 2; item 3 has no user.
 MATRIX = sparse.csr_array(np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0]], np.float32))
@@ -63,3 +64,13 @@ def test_any_blocks_and_threads_equal_the_dense_matrix(num_users, num_items, k, 
         expected = np.sort(similarity[item][similarity[item] > 0])[::-1][:k]
         assert sorted((value for _, value in row), reverse=True) == pytest.approx(expected.tolist(), rel=1e-5)
         assert all(value == pytest.approx(similarity[item, other], rel=1e-5) for other, value in row)
+
+
+def test_hidden_items_leave_all_lists() -> None:
+    # Item 0 is near 1 and 2, item 1 near 0, item 2 near 1.
+    lists = Neighbours(np.array([0, 2, 3, 4]), np.array([1, 2, 0, 1], np.int32), np.arange(4, dtype=np.float32))
+    left = without_hidden(lists._replace(hidden=np.array([False, True, False, True])), 4)
+    assert left.offsets.tolist() == [0, 1, 1, 1, 1]
+    assert left.items.tolist() == [2]
+    assert left.similarities.tolist() == [1]
+    assert without_hidden(lists, 5).offsets.tolist() == [0, 2, 3, 4, 4, 4]

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathdex.errors import ConfigError, DataError
-from pathdex.index.online_assignment import NO_PATH, PathSizes, place_items, reassign_items
+from pathdex.index.online_assignment import PathSizes, place_items, reassign_items
+from pathdex.index.postings import NO_PATH
 from pathdex.index.scores import ScoreTable
 
 

@@ -1,5 +1,7 @@
 """Postings by hand and by property."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,3 +73,33 @@ def test_every_item_is_on_its_paths(num_items, paths_per_item, num_nodes, depth,
 def test_invalid_paths_are_refused(paths, message):
     with pytest.raises(DataError, match=message):
         Postings.from_paths(paths, num_nodes=10, depth=2)
+
+
+def test_items_without_paths_are_on_none() -> None:
+    postings = Postings.from_paths([[12, 47], [-1, -1], [80, 12]], num_nodes=10, depth=2)
+    assert postings.items_on(postings.paths).tolist() == [0, 2, 0, 2]
+    assert (postings.num_items, postings.num_entries) == (3, 4)
+    empty = Postings.from_paths([[-1, -1]], num_nodes=10, depth=2)
+    assert len(empty) == 0
+    assert [layer.tolist() for layer in empty.prefixes] == [[0], [], []]
+    assert empty.items_on([3, 4]).tolist() == []
+    assert empty.offsets.tolist() == [0]
+    with pytest.raises(DataError, match="item 0 has 1 of 2 paths, must have all or none"):
+        Postings.from_paths([[12, -1]], num_nodes=10, depth=2)
+
+
+def test_segments_are_packed_in_the_order_of_the_paths(postings) -> None:
+    shares = np.arange(6, dtype=np.float32)
+    same, unchanged = postings.packed(shares)
+    assert same is postings
+    assert unchanged is shares
+    # The items of path 12 moved to the end.
+    items = np.concatenate([postings.items, postings.items_on(12)])
+    starts, ends = postings.starts.copy(), postings.ends.copy()
+    starts[0], ends[0] = 6, 8
+    moved = dataclasses.replace(postings, items=items, starts=starts, ends=ends)
+    assert not moved.is_packed
+    packed, log_shares = moved.packed(np.arange(8, dtype=np.float32))
+    assert packed.items.tolist() == postings.items.tolist()
+    assert packed.offsets.tolist() == postings.offsets.tolist()
+    assert log_shares.tolist() == [6, 7, 2, 3, 4, 5]

@@ -18,7 +18,10 @@ from pathdex.kernels.layout import as_readonly
 
 # Path 0 holds items 0 and 1, path 1 items 1 and 2, path 2 item 3; each item has the same share of its path.
 ON_PATHS = PathItems.pack(
-    np.array([0, 2, 4, 5]), np.array([0, 1, 1, 2, 3], np.int32), np.log([0.5, 0.5, 0.5, 0.5, 1.0]).astype(np.float32)
+    np.array([0, 2, 4]),
+    np.array([2, 4, 5]),
+    np.array([0, 1, 1, 2, 3], np.int32),
+    np.log([0.5, 0.5, 0.5, 0.5, 1.0]).astype(np.float32),
 )
 
 

@@ -67,7 +67,7 @@ def test_similarities_equal_a_dictionary(rows: list[dict[int, float]], history: 
 
 
 # Path 0 holds item 0, path 1 item 3.
-ON_PATHS = PathItems.pack(np.array([0, 1, 2]), np.array([0, 3], np.int32), np.zeros(2, np.float32))
+ON_PATHS = PathItems.pack(np.array([0, 1]), np.array([1, 2]), np.array([0, 3], np.int32), np.zeros(2, np.float32))
 
 
 def join(
@@ -142,7 +142,7 @@ def test_joining_equals_sets(
     """Paths hold one item each. Two items have weights of 1 and a power of one half, so sums are exact."""
     history = history[-2:] if recency else history
     items, log_p = np.array(list(on_path), np.int32), np.array(list(on_path.values()), np.float32)
-    paths = PathItems.pack(np.arange(len(items) + 1), items, np.zeros(len(items), np.float32))
+    paths = PathItems.pack(np.arange(len(items)), np.arange(len(items)) + 1, items, np.zeros(len(items), np.float32))
     lists = neighbours_of(near)
     latest, excluded = as_readonly(np.array(history), np.int32), as_readonly(np.array(sorted(exclude)), np.int32)
     room = neighbour_entries(lists, latest)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import pathdex
-from pathdex.cli import data
+from pathdex.cli import data, live
 from pathdex.cli.command import command
 from pathdex.cli.compare import compare
 from pathdex.cli.demo import demo
@@ -32,6 +32,8 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Describe, validate, fetch and generate interactions.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+live_app = typer.Typer(help="Look at a live folder, compact it, roll it back.", no_args_is_help=True)
+app.add_typer(live_app, name="live")
 
 
 def _show_version(value: bool) -> None:
@@ -51,6 +53,8 @@ def _root(
 
 for function in (data.describe, data.validate, data.fetch, data.generate):
     data_app.command()(command(function))
+for function in (live.status, live.compact, live.rollback):
+    live_app.command()(command(function))
 for function in (demo, train, evaluate, compare, reproduce, recommend, inspect, serve, stream, warmup, doctor):
     app.command()(command(function))
 

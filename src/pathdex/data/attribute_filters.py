@@ -79,6 +79,30 @@ class Column:
         data[item_of_row[known]] = self.data[known]
         return replace(self, data=data)
 
+    def changed(
+        self,
+        table: Column,
+        codes: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        removed: NDArray[np.int64],
+        num_items: int,
+    ) -> Column:
+        """An aligned column after `codes` became the items in `rows` of the table, and `removed` no items."""
+        known = rows != UNKNOWN
+        if self.owners is not None and table.owners is not None:
+            kept = ~np.isin(self.owners, np.concatenate([codes, removed]))
+            item_of_row = dict(zip(rows[known].tolist(), codes[known].tolist(), strict=True))
+            joining = np.flatnonzero(np.isin(table.owners, rows[known]))
+            owners = np.array([item_of_row[row] for row in table.owners[joining].tolist()], np.int32)
+            data = np.concatenate([self.data[kept], table.data[joining]])
+            return replace(self, data=data, owners=np.concatenate([self.owners[kept], owners]))
+        missing = np.nan if self.dictionary is None else UNKNOWN
+        data = np.full(num_items, missing, self.data.dtype)
+        data[: len(self.data)] = self.data
+        data[codes], data[removed] = missing, missing
+        data[codes[known]] = table.data[rows[known]]
+        return replace(self, data=data)
+
     def condition(self, given: Any) -> Condition:
         """A condition of a query in canonical form."""
         if isinstance(given, Mapping):

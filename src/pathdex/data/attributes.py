@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
+from functools import cached_property
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -17,7 +18,7 @@ from pathdex.data.attribute_filters import AnyOf, Column, Condition, make_column
 from pathdex.data.findings import raise_errors
 from pathdex.data.formats import Source, open_source, reading
 from pathdex.data.rows import SHOWN_ROWS, check_rows
-from pathdex.data.vocabulary import UNKNOWN, Vocabulary
+from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import DataError, Problem, QueryError, did_you_mean
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -69,6 +70,14 @@ class Attributes:
     def columns(self) -> tuple[str, ...]:
         """The column names that `where` accepts."""
         return tuple(self.values)
+
+    @cached_property
+    def _row_of(self) -> Vocabulary:
+        return Vocabulary.from_column(self.ids)
+
+    def rows_of(self, ids: Sequence[Id]) -> NDArray[np.int64]:
+        """The row of each item, or `UNKNOWN`."""
+        return self._row_of.codes(ids)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -133,6 +142,24 @@ class AlignedAttributes:
         found = self._cache.get(key)
         return self._cache.put(key, self._compute(key)) if found is None else found
 
+    def changed(
+        self,
+        attributes: Attributes,
+        codes: NDArray[np.int64],
+        ids: Sequence[Id],
+        removed: NDArray[np.int64],
+        num_items: int,
+    ) -> AlignedAttributes:
+        """The attributes after `codes` got new ids and `removed` lost theirs; `attributes` is the whole table."""
+        if not len(codes) and not len(removed) and num_items == self.num_items:
+            return self
+        rows = attributes.rows_of(ids)
+        values = {
+            name: column.changed(attributes.values[name], codes, rows, removed, num_items)
+            for name, column in self.values.items()
+        }
+        return AlignedAttributes(values, self.skipped, num_items, self.missing, self.unknown, self._cache.limit)
+
     def _compute(self, key: _Key) -> Mask:
         mask = np.ones(self.num_items, np.bool_)
         for name, condition in key:
@@ -160,7 +187,7 @@ class _MaskCache:
     VALUE_BYTES = 64
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._masks: OrderedDict[_Key, Mask] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
@@ -180,7 +207,7 @@ class _MaskCache:
                 return self._masks[key]
             self._masks[key] = mask
             self._bytes += self._size(key, mask)
-            while self._bytes > self._limit:
+            while self._bytes > self.limit:
                 self._bytes -= self._size(*self._masks.popitem(last=False))
         return mask
 

@@ -20,6 +20,7 @@ from pathdex.data.vocabulary import SLOTS_PER_ID
 Slots: TypeAlias = NDArray[np.int32]
 Integers: TypeAlias = NDArray[np.int64]
 Text: TypeAlias = NDArray[np.uint8]
+Mask: TypeAlias = NDArray[np.bool_]
 
 EMPTY = -1
 
@@ -84,20 +85,24 @@ def _probe_text(text: Text, offsets: Integers, slots: Slots, slot: int, other: T
 
 
 @njit(cache=True, nogil=True)
-def index_integers(ids: Integers) -> Slots:
-    """The slots of integer ids."""
+def index_integers(ids: Integers, removed: Mask) -> Slots:
+    """The slots of integer ids. A removed code has none."""
     slots = np.full(SLOTS_PER_ID * len(ids), EMPTY, np.int32)
     for code in range(len(ids)):
+        if removed[code]:
+            continue
         slots[_probe_integer(ids, slots, ids[code])] = code
     return slots
 
 
 @njit(cache=True, nogil=True)
-def index_texts(text: Text, offsets: Integers) -> Slots:
-    """The slots of text ids: id `i` is `text[offsets[i]:offsets[i + 1]]`."""
+def index_texts(text: Text, offsets: Integers, removed: Mask) -> Slots:
+    """The slots of text ids: id `i` is `text[offsets[i]:offsets[i + 1]]`. A removed code has none."""
     num_ids = len(offsets) - 1
     slots = np.full(SLOTS_PER_ID * num_ids, EMPTY, np.int32)
     for code in range(num_ids):
+        if removed[code]:
+            continue
         start, end = offsets[code], offsets[code + 1]
         first = _first_slot(_hash_text(text, start, end), len(slots))
         slots[_probe_text(text, offsets, slots, first, text, start, end)] = code

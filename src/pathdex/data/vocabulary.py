@@ -21,7 +21,7 @@ DICT_LIMIT = 100_000
 SLOTS_PER_ID = 2
 """The size of the hash index, in int32 slots."""
 _INT64 = np.iinfo(np.int64)
-_NO_TEXT, _NO_OFFSETS = np.empty(0, np.uint8), np.zeros(1, np.int64)
+_NO_TEXT, _NO_OFFSETS, _NO_CODES = np.empty(0, np.uint8), np.zeros(1, np.int64), np.empty(0, np.int64)
 
 
 class Vocabulary:
@@ -29,6 +29,8 @@ class Vocabulary:
 
     Integer ids are one int64 array, string ids one UTF-8 byte array with offsets, so both map from disk without
     parsing. Few ids are looked up in a dict, many in a hash index, which is mapped from disk as well.
+
+    A code whose item was removed has no id. It keeps its place, which a later item can take.
     """
 
     def __init__(self, ids: NDArray[np.int64] | Sequence[str]) -> None:
@@ -43,6 +45,7 @@ class Vocabulary:
         kept = {name: _read_only(array) for name, array in arrays.items()}
         self._integers, self._slots = kept.get("ids"), kept.get("slots")
         self._text, self._offsets = kept.get("text", _NO_TEXT), kept.get("offsets", _NO_OFFSETS)
+        self._removed = kept.get("removed", _NO_CODES)
 
     @classmethod
     def from_column(cls, ids: pl.Series) -> Vocabulary:
@@ -66,11 +69,13 @@ class Vocabulary:
         return place[encoded.indices.to_numpy()], cls.from_column(distinct.gather(order))
 
     def column(self) -> pl.Series:
-        """All ids by code, as a column of integers or text, without a Python object per id."""
+        """All ids by code, as a column of integers or text, null for removed ones, without a Python object per id."""
         if self._integers is not None:
-            return pl.Series(self._integers)
-        offsets, text = pa.py_buffer(self._offsets), pa.py_buffer(self._text)
-        return pl.Series(pa.LargeStringArray.from_buffers(len(self), offsets, text))
+            ids = pl.Series(self._integers)
+        else:
+            offsets, text = pa.py_buffer(self._offsets), pa.py_buffer(self._text)
+            ids = pl.Series(pa.LargeStringArray.from_buffers(len(self), offsets, text))
+        return ids.scatter(self._removed, None) if len(self._removed) else ids
 
     def take(self, codes: NDArray[np.integer]) -> Vocabulary:
         """A vocabulary of the ids with the given codes, in the given order."""
@@ -78,6 +83,42 @@ class Vocabulary:
             return Vocabulary(self._integers[codes])
         text, offsets = take_slices(self._text, self._offsets[:-1][codes], np.diff(self._offsets)[codes])
         return Vocabulary.from_arrays({"text": text, "offsets": offsets})
+
+    def with_changes(
+        self, codes: NDArray[np.int64], ids: Vocabulary, removed: NDArray[np.int64], size: int
+    ) -> Vocabulary:
+        """A vocabulary of `size` codes in which `codes` have new ids and `removed` have none."""
+        if not len(self) and len(ids):
+            self = ids.take(_NO_CODES)
+        ids, old = as_kind(ids, self.kind), len(self)
+        if self._integers is not None and ids._integers is not None:
+            values = np.zeros(size, np.int64)
+            values[:old], values[codes], values[removed] = self._integers, ids._integers, 0
+            arrays = {"ids": values}
+        else:
+            starts, lengths = np.zeros(size, np.int64), np.zeros(size, np.int64)
+            starts[:old], lengths[:old] = self._offsets[:-1], np.diff(self._offsets)
+            starts[codes], lengths[codes] = len(self._text) + ids._offsets[:-1], np.diff(ids._offsets)
+            lengths[removed] = 0
+            text, offsets = take_slices(np.concatenate([self._text, ids._text]), starts, lengths)
+            arrays = {"text": text, "offsets": offsets}
+        gone = np.union1d(np.setdiff1d(self._removed, codes), removed)
+        return Vocabulary.from_arrays({**arrays, "removed": gone})
+
+    @property
+    def removed(self) -> NDArray[np.int64]:
+        """The sorted codes that have no id, because their items were removed."""
+        return self._removed
+
+    @property
+    def num_ids(self) -> int:
+        """The number of ids. `len` counts all codes, also those without an id."""
+        return len(self) - len(self._removed)
+
+    def first_ids(self, count: int) -> list[Id]:
+        """The first ids, at most `count`."""
+        codes = np.arange(min(len(self), count + len(self.removed)))
+        return self.ids(np.setdiff1d(codes, self.removed)[:count])
 
     @property
     def kind(self) -> str:
@@ -95,7 +136,7 @@ class Vocabulary:
 
     def code(self, one: Id) -> int:
         """The code of one id, or `UNKNOWN`. The text "12" matches the integer id 12 and vice versa."""
-        key = str(one) if self._integers is None else _as_integer(one)
+        key = str(one) if self._integers is None else as_integer(one)
         if self._table is not None:
             return self._table.get(key, UNKNOWN)
         return int(self._find([key])[0])
@@ -110,7 +151,7 @@ class Vocabulary:
         if self._integers is None:
             keys = given if kinds <= {str} else list(map(str, given))
         else:
-            keys = given if kinds <= {int} else list(map(_as_integer, given))
+            keys = given if kinds <= {int} else list(map(as_integer, given))
         if self._table is not None:
             get = self._table.get
             return np.array([get(key, UNKNOWN) for key in keys], np.int64)
@@ -135,15 +176,21 @@ class Vocabulary:
         """A dict for few ids: a single lookup is ten times as fast as in the index. None for many ids."""
         if len(self) > DICT_LIMIT:
             return None
-        return {one: code for code, one in enumerate(self.ids(range(len(self))))}
+        table: dict[Id | None, int] = {one: code for code, one in enumerate(self.ids(range(len(self))))}
+        if len(self._removed):
+            gone = set(self._removed.tolist())
+            table = {one: code for code, one in enumerate(self.ids(range(len(self)))) if code not in gone}
+        return table
 
     @property
     def _index(self) -> NDArray[np.int32]:
         if self._slots is None:
             from pathdex.data.id_index import index_integers, index_texts
 
-            ids = self._integers
-            self._slots = _read_only(index_texts(self._text, self._offsets) if ids is None else index_integers(ids))
+            ids, gone = self._integers, np.zeros(len(self), np.bool_)
+            gone[self._removed] = True
+            slots = index_texts(self._text, self._offsets, gone) if ids is None else index_integers(ids, gone)
+            self._slots = _read_only(slots)
         return self._slots
 
     def _find(self, keys: Sequence[Any]) -> NDArray[np.int64]:
@@ -169,6 +216,8 @@ class Vocabulary:
         """The arrays that a bundle stores; for many ids they include the hash index, unless `index` is False."""
         texts = {"text": self._text, "offsets": self._offsets}
         arrays = texts if self._integers is None else {"ids": self._integers}
+        if len(self._removed):
+            arrays["removed"] = self._removed
         return {**arrays, "slots": self._index} if index and len(self) > DICT_LIMIT else arrays
 
     @classmethod
@@ -183,7 +232,19 @@ class Vocabulary:
         return vocabulary
 
 
-def _as_integer(one: Any) -> int | None:
+def as_kind(ids: Vocabulary, kind: str) -> Vocabulary:
+    """The ids as a vocabulary of this kind: integers become text, but text does not become integers."""
+    if ids.kind == kind:
+        return ids
+    if kind == "str":
+        return Vocabulary([str(one) for one in ids.ids(range(len(ids)))])
+    if len(ids):
+        rule = f"the catalogue has integer ids, and {ids.id(0)!r} is text"
+        raise DataError(Problem(rule, remedy="use integers, or write a new base with text ids"))
+    return Vocabulary(_NO_CODES)
+
+
+def as_integer(one: Any) -> int | None:
     """The integer id, or None. int() also accepts 12.7, "1_2" and "012"; none of these is the id 12."""
     try:
         key = int(one)

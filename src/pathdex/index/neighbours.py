@@ -50,6 +50,24 @@ def nearest_items(
     return Neighbours(offsets, _joined(items), _joined(scores))
 
 
+def without_hidden(neighbours: Neighbours, num_items: int) -> Neighbours:
+    """The lists of `num_items` items without hidden ones; items past the end of the lists get empty lists."""
+    hidden = np.zeros(num_items, np.bool_)
+    hidden[: len(neighbours.hidden)] = neighbours.hidden[:num_items]
+    lengths, parts = np.zeros(num_items, np.int64), []
+    for first in range(0, len(neighbours.offsets) - 1, ITEMS_PER_BLOCK):
+        ends = neighbours.offsets[first : first + ITEMS_PER_BLOCK + 1]
+        entries = slice(ends[0], ends[-1])
+        owners = np.repeat(np.arange(first, first + len(ends) - 1), np.diff(ends))
+        kept = ~(hidden[owners] | hidden[neighbours.items[entries]])
+        lengths[first : first + len(ends) - 1] = np.bincount(owners[kept] - first, minlength=len(ends) - 1)
+        parts.append((neighbours.items[entries][kept], neighbours.similarities[entries][kept]))
+    items, similarities = (
+        map(list, zip(*parts, strict=True)) if parts else ([neighbours.items], [neighbours.similarities])
+    )
+    return Neighbours(np.concatenate([[0], np.cumsum(lengths)]), _joined(items), _joined(similarities))
+
+
 def rows_of(matrix: sparse.csr_array) -> Ragged:
     """The non-empty columns of each row."""
     return Ragged(matrix.indices.astype(np.int32, copy=False), matrix.indptr.astype(np.int64, copy=False))

@@ -9,12 +9,10 @@ from numpy.typing import ArrayLike
 from pathdex.errors import DataError
 from pathdex.index.checks import check_number, int_array, score_array
 from pathdex.index.coordinate_descent import choose_paths
+from pathdex.index.postings import NO_PATH
 from pathdex.index.scores import ScoreTable
-from pathdex.kernels.hashing import EMPTY, find_slot, new_table
+from pathdex.kernels.hashing import find_slot, new_table
 from pathdex.kernels.types import Floats, Ints
-
-NO_PATH = EMPTY
-"""The code in the row of an item that has no paths: a removed one, or one that is not placed yet."""
 
 
 class PathSizes:

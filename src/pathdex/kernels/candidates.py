@@ -35,15 +35,17 @@ RULE_OUT = 2
 class PathItems(NamedTuple):
     """The items on each path in use."""
 
-    offsets: Ints
-    """The items on path i are `items[offsets[i]:offsets[i + 1]]`."""
+    starts: Ints
+    ends: Ints
+    """The items on path i are `items[starts[i]:ends[i]]`."""
     items: Int32s
     log_shares: Floats
     """log p(v | c) of each entry of `items`."""
 
     @classmethod
-    def pack(cls, offsets: Ints, items: Int32s, log_shares: Floats) -> PathItems:
-        return cls(as_readonly(offsets, np.int64), as_readonly(items, np.int32), as_readonly(log_shares))
+    def pack(cls, starts: Ints, ends: Ints, items: Int32s, log_shares: Floats) -> PathItems:
+        places = as_readonly(starts, np.int64), as_readonly(ends, np.int64)
+        return cls(*places, as_readonly(items, np.int32), as_readonly(log_shares))
 
 
 class Gathered(NamedTuple):
@@ -80,8 +82,8 @@ def gather(
     """
     total = len(exclude) + room
     for path in positions:
-        first = on_paths.offsets[path]
-        total += on_paths.offsets[path + 1] - first
+        first = on_paths.starts[path]
+        total += on_paths.ends[path] - first
         prefetch_lines(on_paths.items, first, PATH_LINES)
         prefetch_lines(on_paths.log_shares, first, PATH_LINES)
     # A slot holds 1 + the position of an item.
@@ -97,7 +99,7 @@ def gather(
             slots[slot] = count
     excluded = count
     for rank in range(len(positions)):
-        first, end = on_paths.offsets[positions[rank]], on_paths.offsets[positions[rank] + 1]
+        first, end = on_paths.starts[positions[rank]], on_paths.ends[positions[rank]]
         on_path, shares, path_score = on_paths.items[first:end], on_paths.log_shares[first:end], log_p[rank]
         for i in range(len(on_path)):
             item = on_path[i]

@@ -44,11 +44,14 @@ COMPACT_LINES = 2
 """Cache lines of a compact row of 64 dimensions."""
 
 
-def compact_items(table: Floats, dim: int) -> Floats:
-    """Compact rows (item, header + codes) of the vectors and biases in the last dim + 1 columns of a table."""
+def compact_items(table: Floats, dim: int, capacity: int = 0) -> Floats:
+    """Compact rows (item, header + codes) of the vectors and biases in the last dim + 1 columns of a table.
+
+    Up to `capacity` items, rows of zeros follow.
+    """
     padded = -(-dim // LANES) * LANES
     # By numpy, which asks for huge pages: with small ones, most random reads also miss the table of addresses.
-    rows = np.zeros((len(table), HEADER + padded // CODES), np.float32)
+    rows = np.zeros((max(len(table), capacity), HEADER + padded // CODES), np.float32)
     _compact(table, dim, rows)
     return as_readonly(rows)
 

@@ -19,6 +19,8 @@ from pathdex.kernels.layout import as_readonly
 from pathdex.kernels.select import take, top_k_items
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
+NONE_HIDDEN = as_readonly(np.empty(0), np.bool_)
+
 
 class Neighbours(NamedTuple):
     """The neighbours of item i are `items[offsets[i]:offsets[i + 1]]`, with `similarities` beside them."""
@@ -26,10 +28,14 @@ class Neighbours(NamedTuple):
     offsets: Ints
     items: Int32s
     similarities: Floats
+    hidden: Mask = NONE_HIDDEN
+    """Items that have no neighbours and are no neighbours, whatever the lists say; empty if there are none. A live
+    model hides items that were removed, and what took their places, until the lists are written again."""
 
     @classmethod
-    def pack(cls, offsets: Ints, items: Int32s, similarities: Floats) -> Neighbours:
-        return cls(as_readonly(offsets, np.int64), as_readonly(items, np.int32), as_readonly(similarities))
+    def pack(cls, offsets: Ints, items: Int32s, similarities: Floats, hidden: Mask = NONE_HIDDEN) -> Neighbours:
+        lists = as_readonly(offsets, np.int64), as_readonly(items, np.int32), as_readonly(similarities)
+        return cls(*lists, as_readonly(hidden, np.bool_))
 
 
 NO_NEIGHBOURS = Neighbours.pack(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
@@ -59,21 +65,37 @@ def recency_weights(history: NDArray[np.integer], recency: float) -> Floats:
     return weights
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _is_hidden(neighbours: Neighbours, item: int | np.int32) -> bool:
+    return len(neighbours.hidden) > 0 and neighbours.hidden[item]
+
+
+@njit(cache=True, nogil=True)
+def neighbour_entries(neighbours: Neighbours, history: NDArray[np.integer]) -> int:
+    """How many entries the lists of a history's items have together; 0 if the model has no neighbours."""
+    total = 0
+    if len(neighbours.offsets):
+        for item in history:
+            if not _is_hidden(neighbours, item):
+                total += neighbours.offsets[item + 1] - neighbours.offsets[item]
+    return total
+
+
 @njit(cache=True, nogil=True)
 def similar_to(neighbours: Neighbours, history: NDArray[np.integer], recency: float) -> Similar:
     """The neighbours of the distinct items of a history, weighted by `recency_weights`."""
-    total = 0
-    for item in history:
-        total += neighbours.offsets[item + 1] - neighbours.offsets[item]
+    total = neighbour_entries(neighbours, history)
     position_of, weights = new_table(total), recency_weights(history, recency)
     found, similarity = np.empty(total, np.int64), np.empty(total, np.float32)
     count = 0
     for i in range(len(history)):
         item = history[i]
-        if weights[i] == 0:
+        if weights[i] == 0 or _is_hidden(neighbours, item):
             continue
         for entry in range(neighbours.offsets[item], neighbours.offsets[item + 1]):
             other = neighbours.items[entry]
+            if _is_hidden(neighbours, other):
+                continue
             slot = find_slot(position_of, other)
             if position_of[slot, 0] == EMPTY:
                 position_of[slot, 0], position_of[slot, 1] = other, count
@@ -100,16 +122,6 @@ def add_similarity(prior: Floats, similarity: Floats, weight: float, smoothing: 
     factor, least = np.float32(weight), np.float32(smoothing)
     for i in range(len(prior)):
         prior[i] += factor * fast_log(similarity[i] + least)
-
-
-@njit(cache=True, nogil=True)
-def neighbour_entries(neighbours: Neighbours, history: Int32s) -> int:
-    """How many entries the lists of a history's items have together; 0 if the model has no neighbours."""
-    total = 0
-    if len(neighbours.offsets):
-        for item in history:
-            total += neighbours.offsets[item + 1] - neighbours.offsets[item]
-    return total
 
 
 @njit(cache=True, nogil=True)
@@ -159,12 +171,14 @@ def _add_similar(
     similarity = np.zeros(len(items), np.float32)
     weights = recency_weights(history, recency)
     for i in range(len(history)):
-        if weights[i] == 0:
+        if weights[i] == 0 or _is_hidden(neighbours, history[i]):
             continue
         first, end = neighbours.offsets[history[i]], neighbours.offsets[history[i] + 1]
         near, values = neighbours.items[first:end], neighbours.similarities[first:end]
         for k in range(len(near)):
             item = near[k]
+            if _is_hidden(neighbours, item):
+                continue
             slot = find_item(slots, found.shift, items, item)
             position = slots[slot] - 1
             if position < 0:

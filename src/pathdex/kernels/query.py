@@ -136,7 +136,7 @@ def answer_queries(
 
 @njit(cache=True, nogil=True, inline="always")  # Compiled on its own, it would double the time to compile queries.
 def _answer(index: Index, search: Search, history: Int32s, user: Floats, exclude: Int32s) -> tuple[Ints, Floats, int]:
-    paths = len(index.on_paths.offsets) - 1
+    paths = len(index.on_paths.starts)
     _, items, log_probability, similarity = choose_candidates(
         index, search, history, user, exclude, ALL_ITEMS, search.beam, 2 * paths
     )
@@ -156,7 +156,7 @@ def choose_candidates(
     An empty `mask` allows all items. If fewer than `search.n` are eligible, the beam doubles until there are enough or
     it holds every path. The first result is False if the beam would have to exceed `max_beam`.
     """
-    paths, latest = len(index.on_paths.offsets) - 1, history[-search.history_length :]
+    paths, latest = len(index.on_paths.starts), history[-search.history_length :]
     room = neighbour_entries(index.neighbours, latest)
     while True:
         positions, log_p = beam_search(index.structure, index.trie, user, min(beam, paths), index.structure.depth)

@@ -150,7 +150,7 @@ class Recommender(ABC):
 
     def warmup(self) -> Self:
         """Compile or load what queries need, so that the first query is fast; returns the estimator."""
-        self.recommend(self.items.ids([0]), 1, exclude_seen=False)
+        self.recommend(self.items.first_ids(1), 1, exclude_seen=False)
         return self
 
     def recommend(
@@ -227,7 +227,8 @@ class Recommender(ABC):
             known = codes[codes != UNKNOWN]
             if len(codes) and not len(known):
                 raise QueryError(
-                    f"history {number} ({_preview(history)}) has no item of the catalogue of {len(self.items):,} items",
+                    f"history {number} ({_preview(history)}) has no item of the catalogue of "
+                    f"{self.items.num_ids:,} items",
                     remedy="pass at least one known id, or an empty history for a new user",
                 )
             missing += len(codes) - len(known)

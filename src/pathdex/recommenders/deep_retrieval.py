@@ -25,7 +25,7 @@ from pathdex.data.vocabulary import UNKNOWN, Id
 from pathdex.errors import NotFittedError, QueryError
 from pathdex.index.health import IndexHealth, health
 from pathdex.index.paths import decode_paths, encode_paths
-from pathdex.index.postings import Postings
+from pathdex.index.postings import NO_PATH, Postings
 from pathdex.kernels.query import Answers
 from pathdex.recommenders.base import EstimatorState, History, Query, ScoredItem, check_n, check_positive
 from pathdex.recommenders.capabilities import CanExplain, ChoosesOnValidation, HasIndex, HasVectors
@@ -314,8 +314,9 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         return self.model_state.rows[:, -1]
 
     def item_paths(self, item: Id) -> list[tuple[int, ...]]:
-        """The J paths of an item, as nodes."""
-        nodes = decode_paths(self.model_state.paths[self._code(item)], self.num_nodes, self.config.depth)
+        """The J paths of an item, as nodes; none for a new item that is not placed yet."""
+        paths = self.model_state.paths[self._code(item)]
+        nodes = decode_paths(paths[paths != NO_PATH], self.num_nodes, self.config.depth)
         return [tuple(path) for path in nodes.tolist()]
 
     def path_items(self, path: Sequence[int]) -> list[Id]:
@@ -361,8 +362,10 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def warmup(self) -> Self:
         """Compile or load what queries need, so that the first query is fast; returns the estimator."""
-        history = self.items.ids([0])
+        history = self.items.first_ids(1)
         self.recommend(history, 1)
+        if not history:
+            return self
         state = self.advance(self.state(history), history[0])
         self.recommend_next(state, 1, candidates=1)
         self.recommend(history, 1, allow=history, exclude_seen=False)
@@ -374,7 +377,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         code = self.items.code(item)
         if code == UNKNOWN:
             raise QueryError(
-                f"is not in the catalogue of {len(self.items):,} items",
+                f"is not in the catalogue of {self.items.num_ids:,} items",
                 argument="item",
                 value=item,
                 remedy="pass a known id",
@@ -383,7 +386,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def health(self) -> IndexHealth:
         """How evenly items are spread over paths and nodes."""
-        return health(self.model_state.paths, self.num_nodes, self.config.depth)
+        paths = np.delete(self.model_state.paths, self.items.removed, axis=0)
+        return health(paths, self.num_nodes, self.config.depth)
 
     def get_state(self) -> EstimatorState:
         return self.model_state.state()

@@ -94,6 +94,12 @@ class ModelState:
 
     def state(self) -> EstimatorState:
         """The state for a bundle. Durations are dropped, so that the same training gives the same bundle."""
+        from pathdex.index.neighbours import without_hidden
+
+        postings, log_shares = self.postings.packed(self.log_shares)
+        near = self.neighbours
+        if near is not None and len(near.hidden):
+            near = without_hidden(near, len(self.counts))
         records = [{name: value for name, value in one.items() if not name.endswith("seconds")} for one in self.records]
         return EstimatorState(
             settings={"config": self.config.to_dict(), "records": records},
@@ -101,11 +107,11 @@ class ModelState:
                 "rows": self.rows,
                 "paths": self.paths,
                 "counts": self.counts,
-                "postings.paths": self.postings.paths,
-                "postings.offsets": self.postings.offsets,
-                "postings.items": self.postings.items,
-                "postings.log_shares": self.log_shares,
-                **({} if self.neighbours is None else dict(zip(NEIGHBOURS, self.neighbours, strict=True))),
+                "postings.paths": postings.paths,
+                "postings.offsets": postings.offsets,
+                "postings.items": postings.items,
+                "postings.log_shares": log_shares,
+                **({} if near is None else dict(zip(NEIGHBOURS, near[:3], strict=True))),
             },
             weights=dict(self.weights),
         )
@@ -129,7 +135,7 @@ class ModelState:
 
         Neighbours cannot always bring their share, so paths bring a part in any case.
         """
-        size = self.postings.num_items * self.config.paths_per_item / len(self.postings)
+        size = self.postings.num_entries / max(1, len(self.postings))
         share = 0.0 if self.neighbours is None else self.config.neighbour_share or 0.0
         return max(1, round(2 * candidates * max(1.0 - share, LEAST_PATH_SHARE) / max(1.0, size)))
 
@@ -143,7 +149,7 @@ class ModelState:
             self.log_shares,
             self.paths,
             self.counts,
-            _TorchEncoder(self),
+            TorchEncoder(self),
             self.neighbours,
         )
 
@@ -165,7 +171,7 @@ def learn_neighbours(data: Interactions, k: int | None, threads: int | None) -> 
     return nearest_items(matrix, k, shrinkage=SHRINKAGE, threads=threads)
 
 
-class _TorchEncoder:
+class TorchEncoder:
     """Encodes histories with torch.
 
     Holds the state, not the model: without a reference cycle, a replaced model is freed at once.

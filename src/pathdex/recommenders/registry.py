@@ -10,6 +10,7 @@ from typing import Any
 from pathdex.errors import BundleError, ConfigError, Problem, did_you_mean
 from pathdex.recommenders.base import Recommender
 from pathdex.storage.bundle import Bundle, read_bundle
+from pathdex.storage.live_folder import is_live_folder
 from pathdex.storage.run_folder import find_bundle
 
 ESTIMATORS = {
@@ -50,7 +51,11 @@ def make_estimator(
 
 
 def load(path: str | Path) -> Recommender:
-    """Open any saved model: a folder written by `save`, or a run folder of `pathdex train`."""
+    """Open any saved model: a folder written by `save`, a run folder of `pathdex train`, or a live folder."""
+    if is_live_folder(Path(path)):
+        from pathdex.recommenders.live_reader import load_live
+
+        return load_live(path)
     folder = find_bundle(path)
     return from_bundle(read_bundle(folder), str(folder))
 

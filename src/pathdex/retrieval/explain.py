@@ -10,6 +10,7 @@ import numpy as np
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Id
 from pathdex.index.paths import decode_paths
+from pathdex.index.postings import NO_PATH
 from pathdex.kernels.types import Floats, Int32s, Ints
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.retriever import Retriever
@@ -56,7 +57,8 @@ class WhyNot:
 
     explanation: Explanation
     reason: str
-    """`recommended`, `seen` (excluded), `beam` (none of its paths was found) or `rerank` (others score higher)."""
+    """`recommended`, `seen` (excluded), `beam` (none of its paths was found), `rerank` (others score higher), or
+    `no path` (a new item of a live model that has none yet)."""
     n: int
     beam: int
     layer: int | None
@@ -72,6 +74,7 @@ class WhyNot:
         item = self.explanation.item
         texts = {
             "recommended": f"{item} is recommended, at rank {self.rank}",
+            "no path": f"{item} is on no path yet",
             "seen": f"{item} is in the history, whose items are excluded",
             "beam": f"{item} was lost at layer {self.layer} by a beam of {self.beam}; "
             f"a beam of {self.smallest_beam} finds it",
@@ -83,7 +86,7 @@ class WhyNot:
 
 def explain(retriever: Retriever, state: UserState, item: Id, code: int, *, beam: int) -> Explanation:
     """The paths of one item, with their probabilities for a user."""
-    user, paths = state.vector, retriever.paths[code]
+    user, paths = state.vector, _paths_of(retriever, code)
     nodes = decode_paths(paths, retriever.postings.num_nodes, retriever.postings.depth)
     layers = np.exp(retriever.path_log_probabilities(user, paths).astype(np.float64))
     ranks = {int(path): rank for rank, path in enumerate(retriever.search_paths(user, beam)[0], start=1)}
@@ -112,7 +115,7 @@ def why_not(
     if exclude_seen and code in state.history:
         reason = "seen"
     elif rank is None:
-        reason = "beam"
+        reason = "beam" if explanation.paths else "no path"
     else:
         reason = "recommended" if rank <= n else "rerank"
     scores = [score for score, _ in ranking.values()]
@@ -123,10 +126,16 @@ def why_not(
         n,
         beam,
         layer=max(path.lost_at or 0 for path in explanation.paths) if lost else None,
-        smallest_beam=_smallest_beam(retriever, state.vector, retriever.paths[code], beam) if lost else None,
+        smallest_beam=_smallest_beam(retriever, state.vector, _paths_of(retriever, code), beam) if lost else None,
         rank=rank,
         needed=scores[n - 1] if len(scores) >= n else None,
     )
+
+
+def _paths_of(retriever: Retriever, code: int) -> Ints:
+    paths = retriever.paths[code]
+    placed: Ints = paths[paths != NO_PATH]
+    return placed
 
 
 def _ranking(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pathdex.config import Config
 from pathdex.data.ragged import Ragged
 from pathdex.index.paths import decode_paths
-from pathdex.index.postings import Postings
+from pathdex.index.postings import NO_PATH, Postings
 from pathdex.kernels.beam import Trie, beam_search, layer_log_probabilities
 from pathdex.kernels.candidates import ALL_ITEMS, NO_ITEMS, PathItems, most_probable, rerank
 from pathdex.kernels.compact import compact_items
@@ -103,9 +103,9 @@ class Retriever:
         self.encoder = HistoryEncoder(config, weights, self.table, encode_with_torch)
         self.structure = StructureWeights.pack(weights_under("structure.", weights))
         self.trie = Trie.pack(postings.prefixes, postings.children, postings.num_nodes)
-        self.on_paths = PathItems.pack(postings.offsets, postings.items, log_shares)
+        self.on_paths = PathItems.pack(postings.starts, postings.ends, postings.items, log_shares)
         self.neighbours = None if neighbours is None else Neighbours.pack(*neighbours)
-        self._dim = config.embedding_dim
+        self.dim = config.embedding_dim
         self.weights = ScoreWeights.from_config(config)
 
     @cached_property
@@ -195,12 +195,12 @@ class Retriever:
     @cached_property
     def compact(self) -> Floats:
         """The item vectors in 8 bits, made by the first query that reranks: a pass over the item table."""
-        return compact_items(self.table, self._dim)
+        return compact_items(self.table, self.dim)
 
     @property
     def item_vectors(self) -> Floats:
         """The output vectors y_v (item, dim)."""
-        return self.table[:, -self._dim - 1 : -1]
+        return self.table[:, -self.dim - 1 : -1]
 
     def search_paths(self, user: Floats, beam: int, depth: int | None = None) -> tuple[Ints, Floats]:
         """The most probable paths in use, or prefixes of `depth` nodes: codes and log p(c | x), best first."""
@@ -221,7 +221,7 @@ class Retriever:
         """log sum_j p(c_j | x) p(v | c_j) over all J paths of each item."""
         paths = self.paths[items]
         log_p = self.path_log_probabilities(user, paths.ravel()).sum(axis=1).reshape(paths.shape)
-        first = self.postings.offsets[np.searchsorted(self.postings.paths, paths)]
+        first = self.postings.starts[np.searchsorted(self.postings.paths, paths)]
         path_weight = np.log(self.counts[self.postings.items[first]] + 1.0) - self.on_paths.log_shares[first]
         each = log_p + np.log(self.counts[items] + 1.0)[:, None] - path_weight
         total: Floats = np.logaddexp.reduce(each, axis=1).astype(np.float32)
@@ -294,6 +294,7 @@ class Retriever:
     ) -> Candidates:
         """All eligible items on their own paths; no others can join."""
         listed = np.flatnonzero(eligible.mask) if eligible.listed is None else eligible.listed
+        listed = listed[self.paths[listed, 0] != NO_PATH]
         items = listed[~np.isin(listed, exclude)]
         log_probability = self.item_log_probabilities(state.vector, items)
         if candidates is not None:

@@ -41,7 +41,7 @@ class HistoryEncoder:
     ) -> None:
         """`weights` are the network's by name; `table` is its item table."""
         self.history_length = config.history_length
-        self._table, self.start = table, as_readonly(weights["start"])
+        self.table, self.start = table, as_readonly(weights["start"])
         compiled = ENCODERS.get(config.encoder)
         self.compiled: Encoder | None = None if compiled is None else compiled.pack(weights_under("encoder.", weights))
         self._encode_with_torch = encode_with_torch
@@ -54,7 +54,7 @@ class HistoryEncoder:
             vector = self._encode_with_torch(Ragged(latest, np.array([0, len(latest)])))[0]
             return UserState(whole, vector, np.empty((0, len(vector)), np.float32), len(latest))
         codes = as_readonly(whole, np.int32)
-        state, vector, count = encode_history(self.compiled, self._table, self.start, codes, self.history_length)
+        state, vector, count = encode_history(self.compiled, self.table, self.start, codes, self.history_length)
         return UserState(whole, vector, state, count)
 
     def advance(self, state: UserState, item: int) -> UserState:
@@ -66,7 +66,7 @@ class HistoryEncoder:
         history = as_readonly(np.append(state.history, item), np.int32)
         if self.compiled is None or len(history) >= self.history_length:
             return self.encode(history)
-        after, vector = advance_state(self.compiled, self._table, state.encoder_state, state.inputs_read, item)
+        after, vector = advance_state(self.compiled, self.table, state.encoder_state, state.inputs_read, item)
         return UserState(history, vector, after, state.inputs_read + 1)
 
 

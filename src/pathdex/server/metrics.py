@@ -32,6 +32,7 @@ COUNTERS = {
     "pathdex_user_store_errors_total": "Failed calls to the user store.",
     "pathdex_model_reloads_total": "New model versions loaded, counted in each worker.",
     "pathdex_model_reload_failures_total": "New model versions rejected, counted in each worker.",
+    "pathdex_model_deltas_total": "Deltas of a live folder applied, counted in each worker.",
     "pathdex_worker_starts_total": "Worker processes started.",
 }
 GAUGES = {
@@ -46,14 +47,15 @@ HELP = {
     DURATION: "Time from the end of the request headers to the end of the response.",
     "pathdex_model_info": "Version of the model loaded last.",
     "pathdex_model_workers": "Workers by the model version they serve.",
+    "pathdex_model_delta_seconds": "Time to read and apply a delta, of the last update of the slowest worker.",
     "pathdex_model_items": "Catalogue items of the model loaded last.",
     "pathdex_model_loaded_timestamp_seconds": "Unix time at which the last model was loaded.",
 }
-_VERSION, _ITEMS, _LOADED = "version", "items", "loaded"
+_VERSION, _ITEMS, _LOADED, _DELTA = "version", "items", "loaded", "delta"
 
 
 def _layout() -> dict[tuple[object, ...], int]:
-    keys: list[tuple[object, ...]] = [(name,) for name in (*COUNTERS, *GAUGES, _VERSION, _ITEMS, _LOADED)]
+    keys: list[tuple[object, ...]] = [(name,) for name in (*COUNTERS, *GAUGES, _VERSION, _ITEMS, _LOADED, _DELTA)]
     keys += [("requests", route, status) for route in LABELS for status in STATUSES]
     keys += [("bucket", route, place) for route in LABELS for place in range(len(BUCKETS) + 1)]
     keys += [("seconds", route) for route in LABELS]
@@ -76,7 +78,7 @@ class ServerMetrics:
                 file.truncate(_SIZE)
                 self._map = mmap.mmap(file.fileno(), _SIZE)
         self._row = memoryview(self._map).cast("q")
-        for name in (*GAUGES, _VERSION, _ITEMS, _LOADED):
+        for name in (*GAUGES, _VERSION, _ITEMS, _LOADED, _DELTA):
             self._row[LAYOUT[name,]] = 0
 
     def add(self, name: str, number: int = 1) -> None:
@@ -99,6 +101,10 @@ class ServerMetrics:
         self.set(_VERSION, int(version, 16))
         self.set(_ITEMS, items)
         self.set(_LOADED, int(loaded))
+
+    def set_delta(self, seconds: float) -> None:
+        """Record the time of a delta."""
+        self.set(_DELTA, round(1e9 * seconds))
 
     def render(self) -> bytes:
         """All metrics of all workers, in text format 0.0.4."""
@@ -143,10 +149,12 @@ def _models(rows: Sequence[Sequence[int]]) -> list[str]:
     """Which models the workers serve; rows without a model are left out."""
     facts = [[row[LAYOUT[name,]] for name in (_LOADED, _VERSION, _ITEMS)] for row in rows]
     served = sorted((loaded, f"{version:012x}", items) for loaded, version, items in facts if loaded)
+    slowest = max((row[LAYOUT[_DELTA,]] for row in rows), default=0)
     last, workers = served[-1:], sorted(Counter(version for _, version, _ in served).items())
     return [
         *_family("pathdex_model_info", [f'{{version="{version}"}} 1' for _, version, _ in last]),
         *_family("pathdex_model_workers", [f'{{version="{version}"}} {number}' for version, number in workers]),
+        *_family("pathdex_model_delta_seconds", [f" {1e-9 * slowest:.9f}"] if slowest else []),
         *_family("pathdex_model_items", [f" {items}" for _, _, items in last]),
         *_family("pathdex_model_loaded_timestamp_seconds", [f" {loaded}" for loaded, _, _ in last]),
     ]

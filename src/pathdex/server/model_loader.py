@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -15,15 +15,19 @@ from pathdex.data.vocabulary import Id
 from pathdex.errors import BundleError, ConfigError, PathdexError, Problem, RunError
 from pathdex.recommenders.base import Query, Recommender
 from pathdex.recommenders.capabilities import HasIndex
+from pathdex.recommenders.live_model import LiveModel
+from pathdex.recommenders.live_reader import LiveReader
 from pathdex.recommenders.registry import load
 from pathdex.server.options import ServerOptions
 from pathdex.server.schemas import ModelInfo
 from pathdex.storage.array_folder import MANIFEST, read_manifest
 from pathdex.storage.bundle import BUNDLE_FORMAT, bundle_version, read_bundle
+from pathdex.storage.live_folder import CURRENT, is_live_folder, read_current
 from pathdex.storage.run_folder import find_bundle
 
 FAST_SECONDS = 0.002
 """A faster query runs in the event loop: passing it to a thread would cost more than the wait it causes others."""
+VERSION_DIGITS = 12
 ATTEMPTS = 5
 """How often to reload a folder that is replaced while it is read."""
 
@@ -44,6 +48,8 @@ class ServedModel:
     """Identifies the files it was loaded from."""
     columns: tuple[str, ...] = ()
     """Columns that `where` can use."""
+    reader: LiveReader | None = None
+    """Follows the live folder that the model came from."""
 
     @property
     def is_fast(self) -> bool:
@@ -56,7 +62,7 @@ class ServedModel:
         return ModelInfo(
             model=self.version,
             estimator=model.name,
-            items=len(model.items),
+            items=model.items.num_ids,
             ids=model.items.kind,
             history_length=model.history_length,
             loaded=datetime.fromtimestamp(self.loaded, timezone.utc).isoformat(timespec="seconds"),
@@ -80,19 +86,26 @@ class ModelLoader:
 
     def check(self) -> None:
         """Raise for errors that can be found without loading the model."""
+        if is_live_folder(self.model):
+            read_current(self.model)
         read_manifest(self.folder(), BUNDLE_FORMAT)
         if self.catalogue is not None and not self.catalogue.exists():
             raise ConfigError([Problem("does not exist", "catalogue", str(self.catalogue), "check the path")])
 
     def folder(self) -> Path:
-        """The bundle that the path points to now, through links and run folders."""
+        """The bundle that the path points to now, through links and run folders; of a live folder, its base."""
+        if is_live_folder(self.model):
+            return (self.model / read_current(self.model).base.name).resolve()
         return find_bundle(self.model).resolve()
 
     def signature(self) -> Signature | None:
         """A value that changes when any file of the model changes; None while there is no model."""
         try:
-            folder = self.folder()
-            files = [folder / MANIFEST, *sorted(Path(entry.path) for entry in os.scandir(folder))]
+            if is_live_folder(self.model):
+                files = [self.model / CURRENT]
+            else:
+                folder = self.folder()
+                files = [folder / MANIFEST, *sorted(Path(entry.path) for entry in os.scandir(folder))]
             if self.catalogue is not None:
                 files.append(self.catalogue)
             stats = [(str(file), file.stat()) for file in files]
@@ -105,9 +118,29 @@ class ModelLoader:
         signature = self.signature()
         return (
             signature is not None
-            and bundle_version(self.folder()) == served.version
+            and self._version() == served.version
             and (self.catalogue is None or signature[-1] == served.signature[-1])
         )
+
+    def _version(self) -> str:
+        live = is_live_folder(self.model)
+        return read_current(self.model).digest[:VERSION_DIGITS] if live else bundle_version(self.folder())
+
+    def update(self, served: ServedModel) -> tuple[ServedModel, int] | None:
+        """The served model with all new deltas of its live folder, and their number; None if it must be loaded again.
+
+        The model itself changes, so requests in flight see each delta as soon as it is applied.
+        """
+        reader, model, signature = served.reader, served.recommender, self.signature()
+        if reader is None or not isinstance(model, LiveModel) or not is_live_folder(self.model) or signature is None:
+            return None
+        if self.catalogue is not None and signature[-1] != served.signature[-1]:
+            return None
+        count = reader.update(model)
+        if count is None or reader.position is None:
+            return None
+        version = reader.position.digest[:VERSION_DIGITS]
+        return replace(served, version=version, signature=signature, loaded=time.time()), count
 
     def load(self) -> ServedModel:
         """Load, verify, warm up and test the model.
@@ -122,13 +155,14 @@ class ModelLoader:
                 if self.signature() == before or attempt == ATTEMPTS - 1:
                     raise
             else:
-                if served.signature == self.signature():
+                # A live folder changes all the time; its reader makes sure that base and deltas belong together.
+                if served.reader is not None or served.signature == self.signature():
                     return served
         raise BundleError(f"{self.model} was replaced {ATTEMPTS} times while it was loaded; replace it less often")
 
     def _load(self, signature: Signature) -> ServedModel:
-        folder = self.folder()
-        recommender = load(folder)
+        folder, reader = self.folder(), LiveReader(self.model) if is_live_folder(self.model) else None
+        recommender = load(folder) if reader is None else reader.load()
         read_bundle(folder, verify=True)
         columns: tuple[str, ...] = ()
         if self.catalogue is not None:
@@ -138,16 +172,18 @@ class ModelLoader:
             recommender.attach(attributes)
             columns = attributes.columns
         seconds = probe_model(recommender)
-        return ServedModel(recommender, bundle_version(folder), time.time(), seconds, signature, columns)
+        position = None if reader is None else reader.position
+        version = bundle_version(folder) if position is None else position.digest[:VERSION_DIGITS]
+        return ServedModel(recommender, version, time.time(), seconds, signature, columns, reader)
 
 
 def probe_model(recommender: Recommender) -> float:
     """Warm up a model and run test queries; returns the seconds of one. `BundleError` if results are invalid."""
-    if not len(recommender.items):
+    if not recommender.items.num_ids:
         raise BundleError("the model has no items; train it on interactions")
     recommender.warmup()
     items = recommender.items
-    first, last = items.id(0), items.id(len(items) - 1)
+    first, last = items.first_ids(1)[0], items.first_ids(2)[-1]
     histories: list[list[Id]] = [[], [first], [first, last]]
     for history in histories:
         _check_results(recommender, Query(history, exclude_seen=False))
@@ -164,7 +200,9 @@ def probe_model(recommender: Recommender) -> float:
 def _check_results(recommender: Recommender, query: Query) -> None:
     results = recommender.recommend_batch([query], 10)[0]
     scores = [score for _, score in results]
-    expected = min(10, len(recommender.items))
+    expected = min(10, recommender.items.num_ids)
+    if isinstance(recommender, LiveModel):
+        expected = min(expected, recommender.num_placed)
     if len(results) != expected or not all(map(math.isfinite, scores)) or scores != sorted(scores, reverse=True):
         raise BundleError(
             f"the model returns {len(results)} items with scores {scores[:3]} for the history "

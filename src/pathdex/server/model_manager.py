@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 
 from pathdex.errors import PathdexError
 from pathdex.server.metrics import ServerMetrics
@@ -49,6 +50,9 @@ class ModelManager:
         try:
             if old is not None and await asyncio.to_thread(self.loader.is_current, old):
                 return False
+            followed = None if old is None else await self._follow(old)
+            if followed is not None:
+                return followed
             served = await asyncio.to_thread(self.loader.load)
         except Exception as error:
             # Whatever a broken model raises, the current one keeps serving.
@@ -62,9 +66,25 @@ class ModelManager:
         log.info("replaced model %s with %s", old and old.version, served.version)
         return True
 
+    async def _follow(self, old: ServedModel) -> bool | None:
+        """Apply the new deltas of a live folder; returns whether there were any, or None if a load is needed."""
+        started = time.perf_counter()
+        updated = await asyncio.to_thread(self.loader.update, old)
+        if updated is None:
+            return None
+        served, count = updated
+        if not count:
+            self._seen = None  # A delta cannot be read; the next check tries it again.
+            return False
+        self._swap(served)
+        self._metrics.add("pathdex_model_deltas_total", count)
+        self._metrics.set_delta((time.perf_counter() - started) / count)
+        log.debug("applied %d deltas: model %s", count, served.version)
+        return True
+
     def _swap(self, served: ServedModel) -> None:
         self.current, self._seen = served, served.signature
-        self._metrics.set_model(served.version, len(served.recommender.items), served.loaded)
+        self._metrics.set_model(served.version, served.recommender.items.num_ids, served.loaded)
 
     async def _watch(self) -> None:
         while True:

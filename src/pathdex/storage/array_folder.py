@@ -124,8 +124,7 @@ def read_arrays(
     """
     if verify is None:
         verify = sum(entry["bytes"] for entry in files.values()) <= VERIFY_LIMIT
-    for name, expected in files.items():
-        _check_file(path / name, form, expected, verify=verify)
+    check_files(path, form, files, verify=verify)
     arrays = {}
     for name in files:
         if name.endswith(".npy"):
@@ -174,6 +173,12 @@ def _identity(path: Path) -> tuple[int, ...] | None:
 def _is_entry(name: str, entry: object) -> bool:
     # A name with a folder in it would point outside.
     return Path(name).name == name and isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys()
+
+
+def check_files(path: Path, form: FolderFormat, files: Mapping[str, Any], *, verify: bool) -> None:
+    """Raise unless all files of a manifest are there with their sizes and, with `verify`, their checksums."""
+    for name, expected in files.items():
+        _check_file(path / name, form, expected, verify=verify)
 
 
 def _check_file(file: Path, form: FolderFormat, expected: Mapping[str, Any], *, verify: bool) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pathdex.config import Config
-from pathdex.index.online_assignment import NO_PATH, PathSizes
+from pathdex.index.online_assignment import PathSizes
+from pathdex.index.postings import NO_PATH
 from pathdex.training.loop import TrainingState
 from pathdex.training.stream.growing import FIRST_CAPACITY
 from pathdex.training.stream.learner import Samples, StreamLearner

@@ -14,8 +14,9 @@ from pathdex.config import Config
 from pathdex.data.ragged import Ragged
 from pathdex.index.initialization import random_paths
 from pathdex.index.item_scores import score_item_paths
-from pathdex.index.online_assignment import NO_PATH, PathSizes, place_items, reassign_items
+from pathdex.index.online_assignment import PathSizes, place_items, reassign_items
 from pathdex.index.paths import decode_paths
+from pathdex.index.postings import NO_PATH
 from pathdex.index.scores import ScoreTable
 from pathdex.kernels.hashing import EMPTY
 from pathdex.kernels.structure import StructureWeights
