@@ -34,7 +34,7 @@ def test_status_compact_and_rollback(pathdex: Pathdex, live: Path) -> None:
 
 def test_a_folder_that_is_published_is_not_changed(pathdex: Pathdex, live: Path) -> None:
     with LivePublisher(live):
-        assert "is published by process" in pathdex("live", "rollback", str(live), fails=1).stderr
+        assert "is in use by a publisher" in pathdex("live", "rollback", str(live), fails=1).stderr
 
 
 def test_another_folder_is_refused(pathdex: Pathdex, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ import pytest
 from pathdex.errors import BundleError, StorageError
 from pathdex.storage import live_writer, tensor_file
 from pathdex.storage.bundle import Bundle, read_bundle, write_bundle
-from pathdex.storage.live_folder import DELTAS, LOCK, delta_folder, read_current, read_delta
+from pathdex.storage.folder_lock import LOCK
+from pathdex.storage.live_folder import DELTAS, delta_folder, read_current, read_delta
 from pathdex.storage.live_writer import LiveWriter
 from tests.storage.test_kill import start
 
@@ -104,7 +105,7 @@ def test_a_base_written_during_a_rollback_is_refused(live: Path) -> None:
 
 
 def test_a_second_publisher_is_told_who_publishes(live: Path) -> None:
-    with LiveWriter(live), pytest.raises(StorageError, match=rf"is published by process {os.getpid()} on .* since 20"):
+    with LiveWriter(live), pytest.raises(StorageError, match=rf"is in use by a publisher \(process {os.getpid()} on "):
         LiveWriter(live)
     (live / LOCK).write_text("not JSON, and nobody holds it")
     with LiveWriter(live) as writer:

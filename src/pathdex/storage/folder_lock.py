@@ -22,11 +22,20 @@ LOCK = "LOCK"
 
 @contextmanager
 def folder_lock(folder: Path, purpose: str) -> Iterator[None]:
-    """Own a folder, which is created if needed. Raises `StorageError` that names the holder if another process does.
+    """Own a folder, which is created if needed. Raises `StorageError` that names the holder if another process does."""
+    make_folders(folder)
+    handle = hold_folder(folder, purpose)
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def hold_folder(folder: Path, purpose: str) -> int:
+    """Lock a folder; close the returned file descriptor to release it.
 
     The system drops the lock when its process ends, however it ends, so there are no stale locks.
     """
-    make_folders(folder)
     file = folder / LOCK
     with storage_errors(file):
         handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
@@ -35,16 +44,16 @@ def folder_lock(folder: Path, purpose: str) -> Iterator[None]:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise StorageError(
-                    f"{folder} is in use by {_holder(file)}; wait until it ends, or choose another folder"
-                ) from None
+                remedy = "wait until it ends, or choose another folder"
+                raise StorageError(f"{folder} is in use by {_holder(file)}; {remedy}") from None
         facts = {"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose, "since": int(time.time())}
         with storage_errors(file):
             os.truncate(handle, 0)
             os.pwrite(handle, json.dumps(facts).encode(), 0)
-        yield
-    finally:
+    except BaseException:
         os.close(handle)
+        raise
+    return handle
 
 
 def _holder(file: Path) -> str:

@@ -28,7 +28,7 @@ from pathdex.storage.array_folder import MANIFEST, FolderFormat, check_files, re
 from pathdex.storage.json_file import write_json
 from pathdex.storage.tensor_file import write_tensors
 
-CURRENT, DELTAS, LOCK = "CURRENT", "deltas", "LOCK"
+CURRENT, DELTAS = "CURRENT", "deltas"
 FORMAT, SCHEMA = "pathdex-live", 1
 TENSORS = "delta.safetensors"
 DELTA_FORMAT = FolderFormat(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,10 +18,10 @@ from pathdex.errors import BundleError, StorageError
 from pathdex.storage.array_folder import read_manifest
 from pathdex.storage.atomic import storage_errors
 from pathdex.storage.filesystem import make_folders
+from pathdex.storage.folder_lock import hold_folder
 from pathdex.storage.live_folder import (
     DELTA_FORMAT,
     DELTAS,
-    LOCK,
     BaseVersion,
     LiveVersion,
     delta_folder,
@@ -34,7 +31,7 @@ from pathdex.storage.live_folder import (
     write_current,
     write_delta,
 )
-from pathdex.storage.staging import SUFFIX, fcntl, remove_stale
+from pathdex.storage.staging import SUFFIX, remove_stale
 
 
 class LiveWriter:
@@ -48,7 +45,7 @@ class LiveWriter:
         self.path, self.keep = Path(path), max(1, keep)
         with storage_errors(self.path):
             make_folders(self.path / DELTAS)
-            self._lock = _hold(self.path)
+            self._lock: int | None = hold_folder(self.path, "a publisher")
         self._changing = threading.Lock()
         try:
             self.version = read_current(self.path) if is_live_folder(self.path) else None
@@ -167,27 +164,3 @@ class LiveWriter:
 def _bases_in(path: Path) -> list[int]:
     names = [entry.name.removeprefix("base-") for entry in path.iterdir() if entry.name.startswith("base-")]
     return [int(name) for name in names if name.isdecimal()]
-
-
-def _hold(path: Path) -> int | None:
-    """Lock a live folder; an error that names the process that has it. The lock of a process ends with it."""
-    handle = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        holder = _holder(handle)
-        os.close(handle)
-        raise StorageError(f"{path} is published by {holder}; stop it, or publish to another folder") from None
-    about = {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now(timezone.utc).isoformat()}
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, json.dumps(about).encode(), 0)
-    return handle
-
-
-def _holder(handle: int) -> str:
-    try:
-        about = json.loads(os.pread(handle, 4096, 0))
-        return f"process {about['pid']} on {about['host']} since {about['since'][:19]}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another process"
