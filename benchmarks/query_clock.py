@@ -45,7 +45,7 @@ def _timed_query(engine: Engine, search: Search, history: Int32s, exclude: Int32
     ticks[0] = _nanoseconds(timespec)
     _, user, _ = encode_history(encoder, index.table, index.start, history, search.history_length)
     ticks[1] = _nanoseconds(timespec)
-    paths = len(index.on_paths.offsets) - 1
+    paths = len(index.on_paths.starts)
     positions, log_p = beam_search(index.structure, index.trie, user, min(search.beam, paths), index.structure.depth)
     ticks[2] = _nanoseconds(timespec)
     room = neighbour_entries(index.neighbours, latest)

@@ -55,6 +55,17 @@ def test_a_trained_run_is_continued(pathdex: Pathdex, run: Path, tmp_path: Path)
     assert len(library.load(tmp_path / "live").items) == len(known.items) + 1
 
 
+def test_other_columns_are_another_request(pathdex: Pathdex, events: Path, tmp_path: Path) -> None:
+    pathdex("stream", events, "--out", tmp_path / "live", *FLAGS)
+    swapped = pathdex("stream", events, "--out", tmp_path / "live", "--user", "item", "--item", "user", *FLAGS, fails=1)
+    assert "was started with columns" in swapped.stderr
+
+
+def test_a_mistyped_source_leaves_the_folder_free(pathdex: Pathdex, events: Path, tmp_path: Path) -> None:
+    pathdex("stream", tmp_path / "missing.jsonl", "--out", tmp_path / "live", *FLAGS, fails=1)
+    pathdex("stream", events, "--out", tmp_path / "live", *FLAGS)
+
+
 def test_it_stops_after_max_events_and_goes_on_later(pathdex: Pathdex, events: Path, tmp_path: Path) -> None:
     assert "500 events" in pathdex("stream", events, "--out", tmp_path / "live", "--max-events", 500, *FLAGS).stdout
     assert "1,000 events" in pathdex("stream", events, "--out", tmp_path / "live", *FLAGS).stdout

@@ -91,6 +91,25 @@ def test_a_removed_item_disappears_everywhere(fitted):
     assert len(fitted.recommend([2], 20, exclude_seen=False)) == 9
 
 
+def test_the_last_item_cannot_be_removed(fitted):
+    with pytest.raises(QueryError, match="would leave no item"):
+        fitted.remove_items(range(10))
+    assert len(fitted.items) == 10
+
+
+@pytest.mark.parametrize("wrong", [None, 3.5, "", b"x", True, "x" * 10_000])
+def test_ids_of_new_items_follow_the_rules_of_events(fitted, wrong):
+    for call in (lambda: fitted.add_items([wrong]), lambda: fitted.observe([1], wrong)):
+        with pytest.raises(QueryError, match="item"):
+            call()
+    assert len(fitted.items) == 10
+
+
+def test_new_items_are_a_list(fitted):
+    with pytest.raises(QueryError, match=r"pass \['abc'\]"):
+        fitted.add_items("abc")
+
+
 def test_unknown_items_are_not_removed_and_nothing_else_is(fitted):
     with pytest.raises(QueryError, match="is not in the catalogue"):
         fitted.remove_items([3, 99])

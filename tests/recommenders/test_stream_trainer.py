@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pathdex
+from pathdex.errors import ConfigError
 from pathdex.recommenders.prequential import PrequentialRecall
 from pathdex.recommenders.stream_trainer import StreamTrainer
 from pathdex.training.loop import TrainingState
@@ -98,6 +99,28 @@ def test_it_stops_after_the_step_and_keeps_what_it_learned():
     trainer.run()
     assert keeper.saved.values["position"] == {"source": "list", "at": 128}
     assert keeper.published == [10]
+
+
+def test_an_idle_stream_publishes_and_keeps_its_last_events():
+    source, keeper = ListSource(events(rounds=1), endless=True), MemoryKeeper()
+    trainer = trainer_of(source, keeper=keeper, batch_seconds=0.01, publish_seconds=0.05, checkpoint_seconds=0.05)
+    idle = source.read
+
+    def read(max_events, timeout):
+        if source.at == len(source.events) and keeper.published and keeper.saved is not None:
+            trainer.stop()
+        return idle(max_events, timeout)
+
+    source.read = read
+    keeper.publish = lambda model: keeper.published.append(int(model.model_state.counts.sum()))
+    trainer.run()
+    assert keeper.published[-1] == len(source.events)
+    assert keeper.saved.values["position"]["at"] == len(source.events)
+
+
+def test_intervals_must_be_numbers():
+    with pytest.raises(ConfigError, match="checkpoint_seconds"):
+        trainer_of(ListSource([]), checkpoint_seconds=float("nan"))
 
 
 def test_it_reads_no_more_than_max_events():

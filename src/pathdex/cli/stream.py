@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +16,6 @@ from pathdex.cli.progress import Log
 from pathdex.training.stream.options import StreamOptions
 
 if TYPE_CHECKING:
-    from pathdex.recommenders.base import Recommender
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
     from pathdex.recommenders.stream_trainer import StreamProgress, StreamTrainer
 
@@ -75,28 +72,31 @@ def stream(
         pathdex stream 'redis://localhost:6379/0?stream=events' --from runs/first --out live/
     """
     from pathdex.data.event_sources import open_source
+    from pathdex.data.event_sources.broker_url import without_password
     from pathdex.experiments.stream_folder import StreamFolder
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
-    from pathdex.recommenders.registry import load
     from pathdex.recommenders.stream_trainer import StreamCallback, StreamTrainer
 
     if reading.pop("format", None) is not None:
         raise BadParameter("a stream has no --format; name the file .jsonl, .csv or .parquet")
     if model is not None and parameters:
         raise BadParameter(f"--{next(iter(parameters)).replace('_', '-')} cannot change with --from")
-    begin = DeepRetrieval(**parameters, **run_options) if model is None else _learner(load(model))
+    shown = without_password(source)
+    unfitted = DeepRetrieval(**parameters, **run_options)
     request = {
-        "source": source,
+        "source": shown,
+        "columns": reading,
         "from": None if model is None else str(model),
         "parameters": parameters,
         "options": dataclasses.asdict(StreamOptions(**stream_options)),
-        "seed": begin.options.seed,
+        "seed": unfitted.options.seed,
     }
     log = Log(err())
-    with StreamFolder.open(folder, request) as keeper:
+    with _Signals() as signals, StreamFolder.open(folder, request) as keeper:
         events = open_source(source, follow=follow, dead_letters=keeper.dead_letters, **reading)
-        shown = _Progress(log)
-        callbacks: list[StreamCallback] = [shown]
+        begin = unfitted if model is None else keeper.first_model(model)
+        keeper.record_request()
+        callbacks: list[StreamCallback] = [_Progress(log)]
         exporter = None
         if metrics_port is not None:
             from pathdex.server.stream_metrics import StreamMetrics
@@ -114,9 +114,9 @@ def stream(
                 publish_seconds=publish_seconds,
                 checkpoint_seconds=checkpoint_seconds,
             )
-            log.print(f"{'continuing' if keeper.has_checkpoint else 'streaming'} from {source} into {folder}")
-            with _stopped_by_signals(trainer):
-                trainer.run(max_events)
+            log.print(f"{'continuing' if keeper.has_checkpoint else 'streaming'} from {shown} into {folder}")
+            signals.stop(trainer)
+            trainer.run(max_events)
         finally:
             events.close()
             if exporter is not None:
@@ -129,32 +129,33 @@ def stream(
         out().print(f"{trainer.malformed:,} malformed events are in {keeper.dead_letters}")
 
 
-def _learner(model: Recommender) -> DeepRetrieval:
-    from pathdex.recommenders.capabilities import require
-    from pathdex.recommenders.deep_retrieval import DeepRetrieval
-    from pathdex.recommenders.online import LearnsOnline
+class _Signals:
+    """SIGTERM and Ctrl-C end the stream after its step, or before the first one; a second signal ends it at once."""
 
-    found = require(model, LearnsOnline)
-    assert isinstance(found, DeepRetrieval)
-    return found
+    def __init__(self) -> None:
+        self._received, self._trainer = False, None  # type: tuple[bool, StreamTrainer | None]
 
+    def stop(self, trainer: StreamTrainer) -> None:
+        """Stop this trainer, now if a signal has come already."""
+        self._trainer = trainer
+        if self._received:
+            trainer.stop()
 
-@contextmanager
-def _stopped_by_signals(trainer: StreamTrainer) -> Iterator[None]:
-    """SIGTERM and Ctrl-C end the stream after its step, and a second one at once."""
-    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+    def __enter__(self) -> _Signals:
+        self._before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+        for one in self._before:
+            signal.signal(one, self._handle)
+        return self
 
-    def stop(number: int, _: object) -> None:
-        trainer.stop()
-        signal.signal(number, before[signal.Signals(number)])
-
-    for one in before:
-        signal.signal(one, stop)
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
+    def __exit__(self, *_: object) -> None:
+        for one, handler in self._before.items():
             signal.signal(one, handler)
+
+    def _handle(self, number: int, _: object) -> None:
+        self._received = True
+        if self._trainer is not None:
+            self._trainer.stop()
+        signal.signal(number, self._before[signal.Signals(number)])
 
 
 class _Progress:

@@ -18,6 +18,8 @@ MAX_ID_LENGTH = 256
 """Characters of an id, as in the server's default limits."""
 MAX_EVENT_BYTES = 1 << 20
 """Bytes of one event in JSON or CSV; longer ones are malformed, which bounds memory."""
+MAX_SECONDS = 2.0**32
+"""Later times are mistakes, most often milliseconds."""
 CACHED_LAYOUTS = 1000
 """Distinct sets of keys whose roles are remembered."""
 _INT64_LOW, _INT64_HIGH = -(2**63), 2**63 - 1
@@ -175,12 +177,15 @@ def _time(value: Any) -> float | None:
         else:
             value = number
     if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day, tzinfo=timezone.utc).timestamp()
+        value = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
+    elif isinstance(value, date):
+        value = datetime(value.year, value.month, value.day, tzinfo=timezone.utc).timestamp()
     seconds = _number(value)
     if seconds is None or not math.isfinite(seconds):
         raise _BrokenRuleError(f"time must be seconds since 1970 or ISO 8601, not {preview(value)}")
+    if abs(seconds) >= MAX_SECONDS:
+        # One such event would make all others look old.
+        raise _BrokenRuleError(f"time must be seconds since 1970, before the year 2106, not {preview(value)}")
     return seconds
 
 

@@ -76,6 +76,7 @@ class LearnsOnline(Recommender):
         if isinstance(history, str | int):
             rule = "must be a list of items, not one item"
             raise QueryError(rule, argument="history", value=history, remedy=f"pass [{history!r}]")
+        [item] = _checked_ids([item])
         with self._learning() as online:
             online.state.observe(history, item)
         return self
@@ -148,7 +149,7 @@ class OnlineLearning:
 
     def add_items(self, items: Iterable[Id], like: Mapping[Id, Sequence[Id]] | None = None) -> None:
         """Add items before their first event; `like` names similar known items for each."""
-        items, like = list(items), like or {}
+        items, like = _checked_ids(items), like or {}
         if unlisted := [one for one in like if one not in items]:
             rule = f"names {unlisted[0]!r}, which is not among the items"
             raise QueryError(rule, argument="like", value=dict(like), remedy="name similar items of new ones only")
@@ -165,6 +166,8 @@ class OnlineLearning:
         for item in items:
             if self.state.catalogue.slot(item) == UNKNOWN:
                 raise QueryError("is not in the catalogue", argument="item", value=item, remedy="pass known ids")
+        if len({self.state.catalogue.slot(item) for item in items}) == len(self.state.catalogue):
+            raise QueryError("would leave no item", argument="ids", value=items, remedy="keep at least one")
         self.state.remove_items(items)
 
     def snapshot(self, records: list[dict[str, Any]]) -> tuple[ModelState, Vocabulary]:
@@ -205,6 +208,19 @@ def carry_neighbours(neighbours: Neighbours, old_codes: NDArray[np.int64]) -> Ne
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     chosen = np.flatnonzero(kept)[np.argsort(owner[kept], kind="stable")]
     return Neighbours(offsets, code_of[neighbours.items[chosen]].astype(np.int32), neighbours.similarities[chosen])
+
+
+def _checked_ids(items: Iterable[Id]) -> list[Id]:
+    """New ids, by the rules of an event."""
+    if isinstance(items, str):
+        raise QueryError("must be a list of ids, not text", argument="ids", value=items, remedy=f"pass [{items!r}]")
+    parser, checked = EventParser(), []
+    for item in items:
+        event = parser.parse({"user": "-", "item": item})
+        if isinstance(event, Malformed):
+            raise QueryError(event.reason, argument="item", value=item, remedy="pass a text or an integer")
+        checked.append(event.item)
+    return checked
 
 
 def _as_event(number: int, one: Event | Sequence[Any] | Mapping[str, Any], parser: EventParser) -> Event:

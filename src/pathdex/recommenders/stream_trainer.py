@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pathdex.data.event_sources.base import EventSource
 from pathdex.data.events import Event, Position
+from pathdex.index.checks import check_number
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.online import OnlineLearning
 from pathdex.recommenders.prequential import PrequentialRecall
@@ -96,6 +97,8 @@ class StreamTrainer:
         self.prequential = PrequentialRecall() if prequential is None else prequential
         self.batch_seconds, self.publish_seconds = batch_seconds, publish_seconds
         self.checkpoint_seconds = checkpoint_seconds
+        for name in ("batch_seconds", "publish_seconds", "checkpoint_seconds"):
+            check_number(name, getattr(self, name), low=0.0)
         self.malformed = self.lost = 0
         self._stopping = self._ended = False
         self._rate = _Rate()
@@ -115,15 +118,15 @@ class StreamTrainer:
             max_events is None or self.online.state.counters.events < max_events
         ):
             events, position = self._next_batch(max_events)
-            if not events and position == self.online.state.position:
-                continue
-            self._learn(events, position)
-            unpublished = unsaved = True
+            if events or position != self.online.state.position:
+                self._learn(events, position)
+                unpublished = unsaved = True
+            # Also while nothing arrives: the last events must not wait for the next ones.
             now = time.monotonic()
-            if now - saved >= self.checkpoint_seconds:
+            if unsaved and now - saved >= self.checkpoint_seconds:
                 self._checkpoint()
                 saved, unsaved = time.monotonic(), False
-            if now - published >= self.publish_seconds:
+            if unpublished and now - published >= self.publish_seconds:
                 self._publish()
                 published, unpublished = time.monotonic(), False
         if unsaved:

@@ -15,6 +15,8 @@ from pathdex.errors import RunError
 from pathdex.storage.array_folder import MANIFEST
 
 REQUEST, SPLIT, CHECKPOINT, LOG, BUNDLE = "run.json", "split", "checkpoint.safetensors", "log.jsonl", "bundle"
+STREAM_REQUEST = "stream.json"
+"""In the folder of a stream, which also has a bundle once it has published."""
 
 
 def find_bundle(path: str | Path) -> Path:
@@ -24,6 +26,8 @@ def find_bundle(path: str | Path) -> Path:
         return folder
     if (folder / BUNDLE).is_dir():
         return folder / BUNDLE
+    if (folder / STREAM_REQUEST).exists():
+        raise RunError(f"{folder} is a stream that has not published a model yet; wait for its first events")
     if (folder / REQUEST).exists():
         raise RunError(f"{folder} is not finished; continue it with: pathdex train --out {folder} --resume")
     return folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pathdex.data.event_sources.broker_url import parse_url
+from pathdex.data.event_sources.broker_url import parse_url, without_password
 from pathdex.errors import ConfigError
 
 EXAMPLE = "redis://host?stream=events"
@@ -24,3 +24,8 @@ def test_missing_and_empty_options() -> None:
         parse_url("redis://h?steam=a", EXAMPLE, ("stream",), ("stream",))
     with pytest.raises(ConfigError, match=r"the parameter group is empty; write it as redis://host\?stream=events"):
         parse_url("redis://h?stream=a&group=", EXAMPLE, ("stream", "group"), ("stream",))
+
+
+def test_a_place_is_shown_without_its_password() -> None:
+    assert without_password("redis://ada:secret@host:6379/0?stream=events") == "redis://host:6379/0?stream=events"
+    assert without_password("folder/events@home.jsonl") == "folder/events@home.jsonl"

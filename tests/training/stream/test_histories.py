@@ -88,6 +88,23 @@ def test_without_a_file_the_journal_has_all_users():
     assert [recovered.tokens(user) for user in "äb"] == [[1], [2]]
 
 
+def test_a_forgotten_user_who_returns_with_an_old_event_is_kept(tmp_path):
+    histories = UserHistories(2, tmp_path / "histories.sqlite", users_in_memory=1)
+    histories.append("u", 1, 0)
+    histories.forget_before(100)
+    histories.append("u", 2, 5)
+    histories.commit(1)
+    histories.append("v", 3, 200)
+    histories.commit(2)
+    assert histories.tokens("u") == [2]
+
+
+def test_a_file_older_than_the_checkpoint_is_rejected(tmp_path):
+    histories = UserHistories(2, tmp_path / "histories.sqlite")
+    with pytest.raises(StorageError, match="belongs to checkpoint 0, older than checkpoint 3"):
+        histories.recover(UserHistories(2).journal(), 3)
+
+
 def test_a_file_newer_than_the_checkpoint_is_rejected(tmp_path):
     histories = UserHistories(2, tmp_path / "histories.sqlite")
     histories.commit(8)

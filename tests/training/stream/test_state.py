@@ -93,6 +93,15 @@ def test_items_without_events_for_long_expire():
     assert not state.learner.used[0]
 
 
+def test_items_that_wait_survive_a_checkpoint():
+    state = stream(admit_after=2)
+    state.apply([Event("u", "a", 1.0)])
+    restored = stream(admit_after=2)
+    restored.load_state_dict(state.state_dict())
+    restored.apply([Event("u", "a", 2.0)])
+    assert "a" in restored.catalogue
+
+
 def test_the_next_item_in_a_slot_is_not_in_old_histories():
     state = stream()
     state.apply([Event("u", "a", 0.0), Event("u", "b", 1.0)])

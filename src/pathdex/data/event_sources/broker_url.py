@@ -25,6 +25,15 @@ class BrokerUrl:
     """Parameters that the client of the broker takes."""
 
 
+def without_password(place: str) -> str:
+    """A place as it may be shown and stored: a URL without its user and password."""
+    if "://" not in place:
+        return place
+    parts = urlsplit(place)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, parts.query, ""))
+
+
 def parse_url(place: str, example: str, known: tuple[str, ...], required: tuple[str, ...] = ()) -> BrokerUrl:
     """Split a URL into the options that are `known` and what belongs to the client of the broker.
 

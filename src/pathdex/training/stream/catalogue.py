@@ -27,7 +27,8 @@ class StreamCatalogue:
         self._ids: list[str | None] = []
         self._free: list[int] = []
         self._generation: list[int] = []
-        self._integers = True
+        self._texts = 0
+        """The number of ids that are no integers."""
 
     def __len__(self) -> int:
         """The number of items."""
@@ -62,13 +63,14 @@ class StreamCatalogue:
             self._ids.append(text)
             self._generation.append(0)
         self._slot_of[text] = slot
-        self._integers = self._integers and _is_integer(text)
+        self._texts += not _is_integer(text)
         return slot
 
     def remove(self, item: Id) -> int:
         """Free the slot of an item; returns the slot, or `UNKNOWN` if there is no such item."""
         slot = self._slot_of.pop(str(item), UNKNOWN)
         if slot != UNKNOWN:
+            self._texts -= not _is_integer(str(item))
             self._ids[slot] = None
             self._generation[slot] += 1
             self._free.append(slot)
@@ -92,25 +94,37 @@ class StreamCatalogue:
         return self._ids[slot]
 
     def vocabulary(self) -> tuple[Vocabulary, NDArray[np.int64]]:
-        """The ids of all items in the order of their slots, and these slots. Ids are integers if all of them can be."""
+        """The ids of all items in the order of their slots, and these slots.
+
+        Ids are integers if all of them can be, and text as long as one of them cannot.
+        """
         used = np.array([slot for slot, item in enumerate(self._ids) if item is not None], np.int64)
         ids = [self._ids[slot] for slot in used]
-        if self._integers and ids:
+        if not self._texts and ids:
             return Vocabulary(np.array(ids, np.int64)), used
         return Vocabulary([one for one in ids if one is not None]), used
 
-    def state_dict(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        return {"ids": self._ids, "free": self._free, "generations": self._generation}
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """All of it as arrays."""
+        names = [b"" if item is None else item.encode("utf-8", "surrogatepass") for item in self._ids]
+        return {
+            "ids": np.frombuffer(b"".join(names), np.uint8),
+            "ends": np.cumsum([len(name) for name in names], dtype=np.int64),
+            "used": np.array([item is not None for item in self._ids], np.bool_),
+            "free": np.array(self._free, np.int64),
+            "generations": np.array(self._generation, np.int64),
+        }
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> StreamCatalogue:
+    def from_state_dict(cls, state: Mapping[str, NDArray[Any]]) -> StreamCatalogue:
         """The inverse of `state_dict`."""
-        catalogue = cls()
-        catalogue._ids, catalogue._free = list(state["ids"]), list(state["free"])
-        catalogue._generation = list(state["generations"])
+        catalogue, text, start = cls(), state["ids"].tobytes(), 0
+        for end, used in zip(state["ends"].tolist(), state["used"].tolist(), strict=True):
+            catalogue._ids.append(text[start:end].decode("utf-8", "surrogatepass") if used else None)
+            start = end
+        catalogue._free, catalogue._generation = state["free"].tolist(), state["generations"].tolist()
         catalogue._slot_of = {item: slot for slot, item in enumerate(catalogue._ids) if item is not None}
-        catalogue._integers = all(map(_is_integer, catalogue._slot_of))
+        catalogue._texts = sum(not _is_integer(item) for item in catalogue._slot_of)
         return catalogue
 
 

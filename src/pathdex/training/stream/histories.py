@@ -66,7 +66,8 @@ class UserHistories:
         """Add an event at the end of a user's history."""
         history = self._history(user)
         history.tokens = [*history.tokens[-self.keep + 1 :], token] if self.keep > 1 else [token]
-        history.last = max(history.last, time)
+        # A user who was forgotten and returns with an old event is known again from now on.
+        history.last = max(history.last, time, self._oldest)
         self._users[user] = history
         self._users.move_to_end(user)
         self._changed[user] = None
@@ -125,7 +126,12 @@ class UserHistories:
         """Return to the state of checkpoint `number`, whose journal this is."""
         self._users.clear()
         self._changed.clear()
-        committed = self._committed()
+        committed = self.committed
+        if self._file is not None and number > 1 and (committed is None or committed < number - 1):
+            raise StorageError(
+                f"{self._name} belongs to checkpoint {committed or 0}, older than checkpoint {number}; "
+                "restore both from one backup, or stream into a new folder"
+            )
         if committed is not None and committed > number:
             raise StorageError(
                 f"{self._name} belongs to checkpoint {committed}, newer than checkpoint {number}; "
@@ -153,7 +159,9 @@ class UserHistories:
         self._users[user] = history
         return history
 
-    def _committed(self) -> int | None:
+    @property
+    def committed(self) -> int | None:
+        """The checkpoint that the file belongs to; None without a file, or if nothing was committed to it."""
         if self._file is None:
             return None
         with self._guarded() as connection:

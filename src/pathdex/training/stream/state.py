@@ -28,7 +28,7 @@ from pathdex.training.stream.options import StreamOptions
 
 WAITING_ITEMS = 100_000
 """Items that wait for admission; the ones that waited longest are forgotten first."""
-_HISTORIES = "histories."
+_HISTORIES, _CATALOGUE, _WAITING = "histories.", "catalogue.", "waiting."
 
 
 @dataclass
@@ -221,17 +221,17 @@ class StreamState:
         return TrainingState(
             {
                 **learner.values,
-                "catalogue": self.catalogue.state_dict(),
                 "counters": asdict(self.counters),
                 "position": self.position,
                 "checkpoint": self.checkpoints + 1,
                 "clock": self.clock,
-                "waiting": list(self._waiting.items()),
                 "since_m_step": self._since_m_step,
             },
             {
                 **learner.arrays,
                 "last_seen": self._last_seen.values,
+                **{f"{_CATALOGUE}{name}": one for name, one in self.catalogue.state_dict().items()},
+                **{f"{_WAITING}{name}": one for name, one in _packed(self._waiting).items()},
                 **{f"{_HISTORIES}{name}": one for name, one in self.histories.journal().items()},
             },
         )
@@ -245,17 +245,36 @@ class StreamState:
         """Return to a checkpoint."""
         values = state.values
         self.learner.load_state_dict(state)
-        self.catalogue = StreamCatalogue.from_state_dict(values["catalogue"])
+        self.catalogue = StreamCatalogue.from_state_dict(_under(_CATALOGUE, state.arrays))
         self.counters = StreamCounters(**values["counters"])
         self.position, self.clock = values["position"], values["clock"]
         self.checkpoints = values["checkpoint"]
-        self._waiting = OrderedDict((item, seen) for item, seen in values["waiting"])
+        self._waiting = _unpacked(_under(_WAITING, state.arrays))
         self._since_m_step = values["since_m_step"]
         self._last_seen.load(state.arrays["last_seen"])
-        journal = {
-            name.removeprefix(_HISTORIES): one for name, one in state.arrays.items() if name.startswith(_HISTORIES)
-        }
-        self.histories.recover(journal, self.checkpoints)
+        self.histories.recover(_under(_HISTORIES, state.arrays), self.checkpoints)
+
+
+def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): one for name, one in arrays.items() if name.startswith(prefix)}
+
+
+def _packed(waiting: Mapping[str, int]) -> dict[str, NDArray[Any]]:
+    names = [name.encode("utf-8", "surrogatepass") for name in waiting]
+    return {
+        "names": np.frombuffer(b"".join(names), np.uint8),
+        "ends": np.cumsum([len(name) for name in names], dtype=np.int64),
+        "seen": np.array(list(waiting.values()), np.int64),
+    }
+
+
+def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> OrderedDict[str, int]:
+    text, start = arrays["names"].tobytes(), 0
+    waiting: OrderedDict[str, int] = OrderedDict()
+    for end, seen in zip(arrays["ends"].tolist(), arrays["seen"].tolist(), strict=True):
+        waiting[text[start:end].decode("utf-8", "surrogatepass")] = seen
+        start = end
+    return waiting
 
 
 def resolve_for_stream(config: Config, options: StreamOptions) -> Config:
