@@ -35,6 +35,9 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
     folder = tmp_path_factory.mktemp("readme")
     with pytest.MonkeyPatch.context() as patch:
         make_workbench(folder, patch)
+        (folder / "events.jsonl").write_text(
+            "".join(json.dumps({"user": n % 20, "item": n % 7, "time": n}) + "\n" for n in range(100))
+        )
         outputs = {}
         for line in typed_lines(README, "pathdex"):
             # The first training creates the folder; with --resume a run keeps its settings.
@@ -47,7 +50,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
 
 def test_it_shows_every_step() -> None:
     steps = [line[0] if line[0] != "data" else f"data {line[1]}" for line in typed_lines(README, "pathdex")]
-    wanted = ["doctor", "data describe", "data validate", "train", "evaluate", "inspect", "recommend"]
+    wanted = ["doctor", "data describe", "data validate", "train", "evaluate", "inspect", "recommend", "stream"]
     assert list(dict.fromkeys(steps)) == wanted
 
 
