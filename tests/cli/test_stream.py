@@ -63,7 +63,7 @@ def test_other_columns_are_another_request(pathdex: Pathdex, events: Path, tmp_p
 
 def test_a_mistyped_source_leaves_the_folder_free(pathdex: Pathdex, events: Path, tmp_path: Path) -> None:
     pathdex("stream", tmp_path / "missing.jsonl", "--out", tmp_path / "live", *FLAGS, fails=1)
-    pathdex("stream", events, "--out", tmp_path / "live", *FLAGS)
+    assert "1,000 events" in pathdex("stream", events, "--out", tmp_path / "live", *FLAGS).stdout
 
 
 def test_it_stops_after_max_events_and_goes_on_later(pathdex: Pathdex, events: Path, tmp_path: Path) -> None:
