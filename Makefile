@@ -8,7 +8,7 @@ WHEEL_VENV := build/wheel-venv
 # `make bench-peers` installs the libraries for comparison here, since they need other versions of the packages.
 PEERS_VENV := build/peers-venv
 
-.PHONY: install demo test test-all test-wheel check format docs docs-serve wheel bench bench-serving bench-peers clean
+.PHONY: install demo test test-all test-wheel check format docs docs-serve wheel bench bench-serving bench-stream bench-peers torture torture-stream clean
 
 install: $(STAMP)
 
@@ -28,11 +28,29 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install
 	$(BIN)/pathdex demo
 
+# Files of tests run side by side, in as many processes as there are cores but at most four.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 test: install
-	$(BIN)/python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-all: install
-	$(BIN)/python -m pytest
+	$(PYTEST)
+
+# Random damage, crashes at random moments, a server under attack: for hours. SEED chooses them, and the reports are JSON.
+# MINUTES=1, FUZZ_MINUTES=1 and KILLS=20 are shorter.
+SEED ?= 0
+FUZZ := build/fuzz
+torture: install
+	mkdir -p build/torture
+	$(BIN)/python -m tests.torture bundles --count 20000 --seed $(SEED) --report build/torture/bundles.json
+	$(BIN)/python -m tests.torture crashes --kills $(or $(KILLS),2000) --power-cuts 500 --seed $(SEED) --report build/torture/crashes.json
+	$(BIN)/python -m tests.torture server --minutes $(or $(MINUTES),30) --seed $(SEED) --report build/torture/server.json
+	for workers in 1 2; do $(BIN)/python -m tests.torture stops --rounds 100 --workers $$workers \
+	  --report build/torture/stops-$$workers.json || exit 1; done
+	@# atheris is only a tool of this target; where it has no wheel, the report says that fuzzing was skipped.
+	@test -d $(FUZZ) || $(BIN)/pip install --quiet --no-deps --only-binary :all: --target $(FUZZ) atheris==3.0.0 || true
+	PYTHONPATH=$(FUZZ) $(BIN)/python -m tests.torture fuzz --minutes $(or $(FUZZ_MINUTES),10) --seed $(SEED) \
+	  --report build/torture/fuzz.json
 
 check: install
 	$(BIN)/ruff format --check .
@@ -72,12 +90,24 @@ bench-serving: install
 	-$(BIN)/pip install --quiet --constraint constraints.txt hnswlib
 	$(BIN)/python -m benchmarks serving
 
+bench-stream: install
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plot]'
+	$(BIN)/python -m benchmarks stream
+	for change in '--set decay=0.99' '--set decay=1.0' '--ablate min-score' '--ablate incremental-m-step' \
+	  '--option m_step_events=1000000000' '--option replay=0'; do \
+	  $(BIN)/python -m benchmarks stream --sets amazon-beauty --arms streaming $$change || exit 1; \
+	done
+
 # torch comes first, so that pip takes the pinned build; the second command keeps it.
 bench-peers: install
 	@test -x $(PEERS_VENV)/bin/python || $(PYTHON) -m venv $(PEERS_VENV)
 	$(PEERS_VENV)/bin/pip install --quiet --constraint constraints.txt torch
 	$(PEERS_VENV)/bin/pip install --quiet $(shell grep '^torch==' constraints.txt) 'rectools[torch]==0.19.0'
 	$(BIN)/python -m benchmarks peers
+
+# Kills trainer, server and redis-server 200 times at random, fills the disk, stops the broker; KILLS=20 is shorter.
+torture-stream: install
+	$(BIN)/python -m benchmarks stream-faults --kills $(or $(KILLS),200) --seed $(or $(SEED),0)
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache

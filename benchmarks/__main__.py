@@ -21,9 +21,15 @@ NAMES = {
     **TRAINING,
     **SERVING,
     "live-delta": "benchmarks.live_delta",
+    "verification": "benchmarks.verification",
     "versions": "benchmarks.versions",
     "peers": "benchmarks.peers",
     "stream": "benchmarks.stream",
+    "stream-freshness": "benchmarks.stream_freshness",
+    "stream-throughput": "benchmarks.stream_throughput",
+    "stream-faults": "benchmarks.stream_faults",
+    "stream-soak": "benchmarks.stream_soak",
+    "stream-cold-start": "benchmarks.stream_cold_start",
 }
 GROUPS = {"serving": SERVING}
 

@@ -48,15 +48,16 @@ def tool() -> str:
 
 
 class RunningLoad:
-    """A load in another process; `result` waits for it."""
+    """A load in another process; `result` waits for it. With `rate`, the Python client sends so many per second."""
 
-    def __init__(self, url: str, bodies: Path, seconds: float, connections: int) -> None:
-        if shutil.which("wrk"):
+    def __init__(self, url: str, bodies: Path, seconds: float, connections: int, *, rate: float | None = None) -> None:
+        if shutil.which("wrk") and rate is None:
             seconds = max(1, round(seconds))
             shape = ["--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s"]
             command = ["wrk", *shape, "--timeout", "10s", "--script", str(SCRIPT), url, "--", str(bodies)]
         else:
-            command = [sys.executable, "-m", "benchmarks.load", url, str(bodies), str(seconds), str(connections)]
+            command = [sys.executable, "-m", "benchmarks.load", url, str(bodies)]
+            command += [str(seconds), str(connections), str(rate or 0)]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def running(self) -> bool:
@@ -74,7 +75,7 @@ class RunningLoad:
         return Load(**json.loads(written.strip().splitlines()[-1]))
 
 
-async def _load(url: str, bodies: list[bytes], seconds: float, connections: int) -> dict[str, Any]:
+async def _load(url: str, bodies: list[bytes], seconds: float, connections: int, rate: float = 0.0) -> dict[str, Any]:
     place = urlsplit(url)
     assert place.hostname is not None
     until = time.perf_counter() + seconds
@@ -99,6 +100,8 @@ async def _load(url: str, bodies: list[bytes], seconds: float, connections: int)
                 return
             failed["status"] += status != 200
             latencies.append(time.perf_counter() - begin)
+            if rate:
+                await asyncio.sleep(max(0.0, begin + connections / rate - time.perf_counter()))
         writer.close()
 
     started = time.perf_counter()
@@ -118,6 +121,6 @@ async def _answer(reader: asyncio.StreamReader) -> int:
 
 
 if __name__ == "__main__":
-    _, url, file, seconds, connections = sys.argv
+    _, url, file, seconds, connections, rate = sys.argv
     lines = Path(file).read_bytes().splitlines()
-    print(json.dumps(asyncio.run(_load(url, lines, float(seconds), int(connections)))))
+    print(json.dumps(asyncio.run(_load(url, lines, float(seconds), int(connections), float(rate)))))

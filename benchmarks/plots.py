@@ -50,6 +50,18 @@ def curves(
     write(figure, file)
 
 
+def lines(
+    file: Path, curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], title: str, x: str, y: str
+) -> None:
+    """Curves on two linear axes, the second one from 0."""
+    figure, axes = new_axes(title, x, y)
+    for number, (name, (xs, ys)) in enumerate(curves.items()):
+        axes.plot(xs, ys, label=name, **style(number))
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+    write(figure, file)
+
+
 def bars(file: Path, groups: Sequence[str], series: Mapping[str, Sequence[float]], y: str, title: str) -> None:
     """Groups of bars with their values above them."""
     figure, axes = new_axes(title, "", y)

@@ -25,8 +25,7 @@ class ServerProcess:
     def __init__(self, model: Path, *, workers: int, log: Path) -> None:
         port = free_port()
         self.url, self.workers = f"http://127.0.0.1:{port}", workers
-        program = Path(sys.executable).with_name("pathdex")
-        command = [str(program), "serve", str(model), "--port", str(port), "--workers", str(workers)]
+        command = [sys.executable, "-m", "pathdex", "serve", str(model), "--port", str(port), "--workers", str(workers)]
         with log.open("wb") as written:
             self.process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT)
         try:

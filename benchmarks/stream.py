@@ -1,233 +1,182 @@
 """Prequential recall in time order: streaming from nothing, trained again at every tenth, and frozen at half.
 
     python -m benchmarks stream --sets amazon-beauty
-    python -m benchmarks stream --arms streaming --set decay=1.0        # an ablation
+    python -m benchmarks stream --arms streaming --set decay=1.0                  # an ablation; kept beside the others
+    python -m benchmarks stream --arms streaming,one-pass --option replay=0
+    python -m benchmarks stream --arms streaming --ablate min-score
 
-Events are in the order of their times. Every `--every`-th event of the second half is predicted before it is learned
-from: recall@n with seen items removed, at most 10 n candidates, and the same with all items scored by the reranker.
-Histories are up to date for all arms. Also: one pass, then the usual test users, against batch training.
+Events are in the order of their times. Every `--every`-th event from the third tenth on is predicted before it is
+learned from: recall@n with seen items removed, at most 10 n candidates, and the same with all items scored by the
+reranker. Histories are up to date for all arms. Options were chosen by the tenths 3 to 5; the second half is reported.
+
+The arm `one-pass` streams the training users of the usual split and answers the usual test users (`batch` is trained on
+the same users). Figures of arms that a run leaves out are kept from the file of an earlier run.
 """
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import plots
 from benchmarks.machine import describe_machine
 from benchmarks.sets import SETS
-from benchmarks.training_runs import compile_kernels, parsed_parameters, run_options, write_figures
-from pathdex.data.events import Event
-from pathdex.data.interactions import Interactions
-from pathdex.data.ragged import Ragged
-from pathdex.data.vocabulary import UNKNOWN
-from pathdex.recommenders.deep_retrieval import DeepRetrieval
-from pathdex.recommenders.online import OnlineLearning
-from pathdex.retrieval.filters import Filters
+from benchmarks.stream_arms import (
+    ABLATIONS,
+    ALL_ITEMS,
+    HALF,
+    TENTHS,
+    Predictions,
+    Stream,
+    held_out_figures,
+    run_one_pass,
+    run_retrained,
+    run_streaming,
+    without,
+)
+from benchmarks.training_runs import compile_kernels, fit_model, parsed_parameters, run_options, write_figures
 from pathdex.training.stream.options import StreamOptions
 
-ARMS = ("streaming", "retrained", "frozen")
-TENTHS = 10
-STREAM_SETS = ["amazon-beauty", "amazon-games", "ml-1m"]
+PREQUENTIAL = ("streaming", "retrained", "frozen")
+ARMS = (*PREQUENTIAL, "one-pass", "batch")
+STREAM_SETS = {"amazon-beauty": 8, "amazon-games": 8, "ml-1m": 32}
+"""The sets, and one event in how many is predicted."""
+RESULTS = Path("benchmarks/results/stream.json")
 
 
-@dataclass
-class Stream:
-    """Events in the order of their times, and which of them are predicted."""
-
-    data: Interactions
-    users: NDArray[np.int64]
-    items: NDArray[np.int64]
-    every: int
-    histories: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
-
-    @classmethod
-    def of(cls, data: Interactions, every: int) -> Stream:
-        assert data.times is not None
-        owner = np.repeat(np.arange(data.num_users), data.sequences.lengths)
-        order = np.argsort(data.times, kind="stable")
-        return cls(data, owner[order], data.sequences.values[order].astype(np.int64), every)
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def part(self, first: int, end: int, predict: Callable[[list[int], int], None] | None = None) -> None:
-        """Let a part of the events happen; some are predicted first, from the items that the user had before."""
-        for place in range(first, end):
-            history = self.histories[int(self.users[place])]
-            if predict is not None and place % self.every == 0:
-                predict(history, int(self.items[place]))
-            history.append(int(self.items[place]))
-
-    def so_far(self) -> Interactions:
-        """Everything that has happened, with the items that have occurred as the catalogue."""
-        rows = list(self.histories)
-        used = np.unique(np.concatenate([np.array(self.histories[row]) for row in rows]))
-        code_of = np.full(self.data.num_items, UNKNOWN)
-        code_of[used] = np.arange(len(used))
-        sequences = Ragged.from_rows([code_of[np.array(self.histories[row])].astype(np.int32) for row in rows])
-        return Interactions(sequences, self.data.users.take(np.array(rows)), self.data.items.take(used))
-
-
-class Recall:
-    """recall@n of single events by a model, and by all of its vectors."""
-
-    def __init__(self, n: int) -> None:
-        self.n, self.waiting, self.hits, self.exhaustive = n, [], [], []  # type: ignore[var-annotated]
-
-    def add(self, history: list[Any], item: Any) -> None:
-        self.waiting.append((list(history), item))
-
-    def flush(self, model: DeepRetrieval) -> None:
-        """Predict what waits with this model. Ids are those of its catalogue."""
-        if not self.waiting:
-            return
-        known = [model.items.codes(history) for history, _ in self.waiting]
-        rows = Ragged.from_rows([one[one != UNKNOWN].astype(np.int32) for one in known])
-        targets = model.items.codes([item for _, item in self.waiting])
-        n = min(self.n, len(model.items))
-        found = model.rank(rows, n, Filters(exclude=rows), candidates=min(10 * n, len(model.items))).items
-        self.hits += ((found == targets[:, None]).any(axis=1) & (targets != UNKNOWN)).tolist()
-        scores = model.user_vectors(rows) @ model.item_vectors.T + model.item_bias
-        for row, history in zip(scores, rows, strict=True):
-            row[history] = -np.inf
-        own = scores[np.arange(len(targets)), np.maximum(targets, 0)]
-        better = (scores > own[:, None]).sum(axis=1)
-        self.exhaustive += ((better < n) & (targets != UNKNOWN) & np.isfinite(own)).tolist()
-        self.waiting.clear()
-
-
-def run_streaming(
-    stream: Stream, n: int, options: StreamOptions, parameters: dict[str, Any], publish: int
-) -> dict[str, Any]:
-    """One pass from nothing. The model that predicts is published every `publish` events."""
-    model = DeepRetrieval(**parameters)
-    online, recall = model.begin_stream(options), Recall(n)
-    ids, users = stream.data.items, stream.users
-    events = [Event(int(user), item) for user, item in zip(users, ids.ids(stream.items), strict=True)]
-    spent: dict[str, float] = defaultdict(float)
-    half, size = len(stream) // 2, options.batch_events
-    for first in range(0, len(events), size):
-        batch = events[first : first + size]
-        if first >= half:
-            for place in range(first, first + len(batch)):
-                if place % stream.every == 0:
-                    recall.add(_known(online, events[place]), events[place].item)
-            with _timed(spent, "predict"):
-                recall.flush(model)
-        with _timed(spent, "learn"):
-            online.state.apply(batch)
-        if first // publish != (first + size) // publish or not model.is_fitted:
-            with _timed(spent, "publish"):
-                model.take_snapshot(online)
-    model.take_snapshot(online)
-    return {"hits": recall.hits, "exhaustive": recall.exhaustive, "seconds": dict(spent), "model": model}
-
-
-def _known(online: OnlineLearning, event: Event) -> list[Any]:
-    state = online.state
-    slots = state.catalogue.slots_of(state.histories.tokens(str(event.user)))
-    return [state.catalogue.id(slot) for slot in slots]
-
-
-def run_retrained(stream: Stream, n: int, parameters: dict[str, Any], arms: list[str]) -> dict[str, Any]:
-    """Models that are trained from scratch at each tenth of the second half; the first of them is the frozen one."""
-    edges = [len(stream) * tenth // TENTHS for tenth in range(TENTHS + 1)]
-    stream.part(0, edges[TENTHS // 2])
-    found: dict[str, Any] = {arm: {"hits": [], "exhaustive": [], "seconds": 0.0} for arm in arms}
-    frozen: DeepRetrieval | None = None
-    for tenth in range(TENTHS // 2, TENTHS):
-        started = time.process_time()
-        newest = frozen
-        if frozen is None or "retrained" in arms:
-            newest = DeepRetrieval(**parameters).fit(stream.so_far(), callbacks=[])
-        frozen = frozen or newest
-        models = {"retrained": newest, "frozen": frozen}
-        recalls = {arm: Recall(n) for arm in arms}
-
-        def predict(history: list[int], item: int, recalls: dict[str, Recall] = recalls) -> None:
-            ids = stream.data.items.ids([*history, item])
-            for recall in recalls.values():
-                recall.add(ids[:-1], ids[-1])
-
-        stream.part(edges[tenth], edges[tenth + 1], predict)
-        for arm, recall in recalls.items():
-            recall.flush(models[arm])  # type: ignore[arg-type]
-            found[arm]["hits"] += recall.hits
-            found[arm]["exhaustive"] += recall.exhaustive
-            found[arm]["seconds"] += time.process_time() - started
-    return found
-
-
-@contextmanager
-def _timed(spent: dict[str, float], name: str) -> Iterator[None]:
-    """Add the processor seconds of a block to an entry."""
-    started = time.process_time()
-    yield
-    spent[name] += time.process_time() - started
-
-
-def figures(one: dict[str, Any]) -> dict[str, Any]:
-    """Mean and standard error of the predictions."""
-    hits, exhaustive = np.array(one["hits"]), np.array(one["exhaustive"])
-    error = float(hits.std() / np.sqrt(max(1, len(hits))))
+def figures(predictions: Predictions, spent: dict[str, float]) -> dict[str, Any]:
+    """Means over the tenths and halves, with the standard error over the predictions."""
+    tenth = np.searchsorted(predictions.stream.edges, predictions.places, side="right") - 1
+    parts = {"first_half": tenth < HALF, "second_half": tenth >= HALF}
+    tenths = {str(number + 1): tenth == number for number in range(TENTHS) if (tenth == number).any()}
     return {
-        "recall": float(hits.mean()),
-        "standard_error": error,
-        "exhaustive": float(exhaustive.mean()),
+        **{name: _means(predictions, rows) for name, rows in parts.items() if rows.any()},
+        "tenths": {name: _means(predictions, rows) for name, rows in tenths.items()},
+        "cpu_seconds": {part: round(seconds, 2) for part, seconds in spent.items()},
+    }
+
+
+def _means(predictions: Predictions, rows: Any) -> dict[str, float]:
+    hits, exhaustive = np.array(predictions.hits)[rows], np.array(predictions.exhaustive)[rows]
+    error = hits.std() / np.sqrt(len(hits))
+    return {
+        "recall": round(float(hits.mean()), 5),
+        "standard_error": round(float(error), 5),
+        "all_items_scored": round(float(exhaustive.mean()), 5),
         "predictions": len(hits),
-        "seconds": one["seconds"],
     }
 
 
 def table_of(name: str, n: int, arms: dict[str, Any]) -> Table:
-    table = Table("arm", f"recall@{n}", "all items scored", "CPU s", title=name)
+    """Prequential recall of both halves, and F of the test users."""
+    title = f"{name}: recall@{n} in %"
+    table = Table("arm", "tenths 3 to 5", "second half", "of retrained", "all items scored", "CPU s", title=title)
     for arm, one in arms.items():
-        seconds = one["seconds"]
-        spent = (
-            ", ".join(f"{part} {value:.0f}" for part, value in seconds.items())
-            if isinstance(seconds, dict)
-            else f"{seconds:.0f}"
+        if "tenths" not in one:
+            continue
+        second, first = one["second_half"], one.get("first_half")
+        against = arms.get("retrained", {}).get("second_half", {}).get("recall")
+        table.add_row(
+            arm,
+            "" if first is None else _cell(first),
+            _cell(second),
+            "" if against is None else f"{second['recall'] / against:.3f}",
+            f"{100 * second['all_items_scored']:.2f}",
+            ", ".join(f"{part} {seconds:.0f}" for part, seconds in one["cpu_seconds"].items()),
         )
-        recall = f"{100 * one['recall']:.2f} ± {100 * one['standard_error']:.2f}"
-        table.add_row(arm, recall, f"{100 * one['exhaustive']:.2f}", spent)
     return table
 
 
+def _cell(part: dict[str, float]) -> str:
+    return f"{100 * part['recall']:.2f} ± {100 * part['standard_error']:.2f}"
+
+
+def held_out_table(name: str, n: int, arms: dict[str, Any]) -> Table:
+    """F of the test users, with candidates in columns."""
+    budgets = [*map(str, SETS[name].candidates), ALL_ITEMS]
+    table = Table("arm", *budgets, "of batch", title=f"{name}: F@{n} of the test users in %, by candidates")
+    against = arms.get("batch", {}).get(budgets[1])
+    for arm, one in arms.items():
+        if ALL_ITEMS in one:
+            ratio = "" if against is None else f"{one[budgets[1]] / against:.3f}"
+            table.add_row(arm, *(f"{100 * one[key]:.2f}" for key in budgets), ratio)
+    return table
+
+
+def plot(report: dict[str, Any], folder: Path) -> None:
+    """Recall per tenth and arm, one picture per set."""
+    for name, arms in report["sets"].items():
+        shown = {arm: arms[arm]["tenths"] for arm in PREQUENTIAL if arm in arms}
+        if not shown:
+            continue
+        lines = {
+            arm: ([int(one) for one in tenths], [100 * tenths[one]["recall"] for one in tenths])
+            for arm, tenths in shown.items()
+        }
+        plots.lines(
+            folder / f"stream-{name}.png",
+            lines,
+            f"{name}: prequential recall@{SETS[name].n}",
+            "tenth of the stream",
+            "recall in %",
+        )
+
+
+def run_set(
+    name: str, arms: list[str], given: Any, parameters: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
+    """The figures of the arms on one set."""
+    data_set = SETS[name]
+    data, n = data_set.read(), data_set.n
+    every = given.every or STREAM_SETS.get(name, 8)
+    chosen = StreamOptions(**{"expected_items": data.num_items, **options})
+    found: dict[str, Any] = {}
+    changes = ", ".join([*given.set, *given.option, *(f"no {one}" for one in given.ablate)])
+    suffix = f" ({changes})" if changes else ""
+    seed = int(given.seeds.split(",")[0])
+    with without(given.ablate):
+        if "streaming" in arms:
+            predictions, spent = run_streaming(Stream.of(data, every), n, chosen, parameters, given.publish)
+            found[f"streaming{suffix}"] = figures(predictions, spent)
+        if "one-pass" in arms:
+            found[f"one-pass{suffix}"] = run_one_pass(data_set, seed, chosen, parameters)
+    others = [arm for arm in ("retrained", "frozen") if arm in arms]
+    if others:
+        batch = run_retrained(Stream.of(data, every), n, parameters, others)
+        found |= {arm: figures(*one) for arm, one in batch.items()}
+    if "batch" in arms:
+        split = data_set.split(seed)
+        model, times = fit_model(split, seed, parameters)
+        found["batch"] = {
+            **held_out_figures(model, data_set, split),
+            "cpu_seconds": {"learn": round(times["train_cpu_seconds"], 2)},
+        }
+    return found
+
+
 def main(arguments: list[str]) -> None:
-    parser = run_options("stream", __doc__, STREAM_SETS, seeds="0", one_split=False)
+    parser = run_options("stream", __doc__, list(STREAM_SETS), seeds="0", one_split=False)
     parser.add_argument("--arms", default=",".join(ARMS), help="comma-separated: " + ", ".join(ARMS))
-    parser.add_argument("--every", type=int, default=8, help="predict every so many events")
+    parser.add_argument("--every", type=int, help="predict every so many events (default: 8; 32 for ml-1m)")
     parser.add_argument("--publish", type=int, default=2048, help="events between published models")
-    parser.add_argument("--batch-events", type=int, default=StreamOptions().batch_events)
-    parser.add_argument("--m-step-events", type=int, default=StreamOptions().m_step_events)
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="change a stream option")
+    parser.add_argument("--ablate", action="append", default=[], choices=list(ABLATIONS), help="leave something out")
     given = parser.parse_args(arguments)
     arms, parameters = given.arms.split(","), {"threads": 1, **parsed_parameters(given)}
-    report: dict[str, Any] = {"machine": describe_machine(), "parameters": parameters, "sets": {}}
+    options = {key: json.loads(value) for key, value in (one.split("=", 1) for one in given.option)}
+    out = given.out or RESULTS
+    report: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {"sets": {}}
+    report["machine"] = describe_machine()
     compile_kernels()
+    console = Console(width=120)
     for name in given.sets.split(","):
-        data, n = SETS[name].read(), SETS[name].n
-        found: dict[str, Any] = {}
-        if "streaming" in arms:
-            options = StreamOptions(
-                batch_events=given.batch_events, m_step_events=given.m_step_events, expected_items=data.num_items
-            )
-            found["streaming"] = figures(
-                run_streaming(Stream.of(data, given.every), n, options, parameters, given.publish)
-            )
-        others = [arm for arm in arms if arm != "streaming"]
-        if others:
-            batch = run_retrained(Stream.of(data, given.every), n, parameters, others)
-            found |= {arm: figures(one) for arm, one in batch.items()}
-        report["sets"][name] = found
-        Console(width=120).print(table_of(name, n, found))
-        write_figures(report, given.out or Path("benchmarks/results/stream.json"))
+        report["sets"][name] = {**report["sets"].get(name, {}), **run_set(name, arms, given, parameters, options)}
+        console.print(table_of(name, SETS[name].n, report["sets"][name]))
+        console.print(held_out_table(name, SETS[name].n, report["sets"][name]))
+        write_figures(report, out)
+    plot(report, out.parent)

@@ -6,6 +6,7 @@ import numpy as np
 
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.index.postings import NO_PATH
+from pathdex.kernels.neighbours import Neighbours
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.model_delta import ModelDelta, apply_delta, apply_ids
 
@@ -20,6 +21,7 @@ def random_delta(
     removed: int = 1,
     unplaced: float = 0.1,
     weights: bool = False,
+    neighbours: float = 0.2,
 ) -> ModelDelta:
     """A delta of at most so many items of each kind. New ids follow the largest one, or return from the removed."""
     state, ids, config = model.model_state, model.items, model.config
@@ -39,8 +41,17 @@ def random_delta(
     if len(gone) and names and random.random() < 0.5:
         names[0] = ids.id(int(gone[0]))  # Removed and back in another place at once.
     numbers = np.array([int(name) for name in names], np.int64)
+    size, lists = len(ids) + new, None
+    if random.random() < neighbours:
+        lengths = random.integers(0, 4, size)
+        lengths[np.setdiff1d(np.union1d(ids.removed, gone), id_codes)] = 0
+        present = np.setdiff1d(np.arange(size), np.setdiff1d(np.union1d(ids.removed, gone), id_codes))
+        similar = random.choice(present, int(lengths.sum())).astype(np.int32) if len(present) else np.empty(0, np.int32)
+        lengths = lengths if len(present) else np.zeros_like(lengths)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        lists = Neighbours(offsets, similar, random.random(len(similar), np.float32))
     return ModelDelta(
-        num_items=len(ids) + new,
+        num_items=size,
         items=items,
         rows=random.normal(0, 0.3, (len(items), state.rows.shape[1])).astype(np.float32),
         paths=paths,
@@ -50,6 +61,7 @@ def random_delta(
         removed=gone,
         weights={name: value + np.float32(0.1) for name, value in state.weights.items()} if weights else {},
         settings={"path_weight": float(random.random())} if random.random() < 0.3 else {},
+        neighbours=lists,
     )
 
 

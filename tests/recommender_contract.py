@@ -27,6 +27,7 @@ from pathdex.recommenders.base import Recommender, ScoredItem
 from pathdex.retrieval.filters import Filters
 from pathdex.storage.bundle import Bundle, write_bundle
 from pathdex.training.callbacks import Callback, StepProgress
+from tests.bundle_contract import BundleContract
 from tests.recommenders.fakes import RecordedTraining
 
 GROUPS, GROUP_SIZE, USERS = 4, 8, 160
@@ -136,7 +137,7 @@ class QueryContract:
             model.similar_items("nothing")
 
 
-class RecommenderContract(QueryContract):
+class RecommenderContract(QueryContract, BundleContract):
     """Inherit, and say how an unfitted estimator is made."""
 
     def make(self) -> Recommender:
@@ -178,6 +179,30 @@ class RecommenderContract(QueryContract):
         with pytest.raises(QueryError, match=rf"no_such_option=3: {model.name} takes no such option") as caught:
             model.recommend([TEXT_IDS[0]], no_such_option=3)
         assert (caught.value.argument, caught.value.value) == ("no_such_option", 3)
+
+    @pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "5", float("nan"), 2**63])
+    def test_numbers_of_a_query_are_positive_whole_numbers(self, model: Recommender, wrong: Any) -> None:
+        for name in ("n", *model.query_options):
+            with pytest.raises(
+                QueryError, match=f"{name}=.*: must be (a whole number of at least 1|below 2)"
+            ) as caught:
+                model.recommend([TEXT_IDS[0]], **{name: wrong})
+            assert caught.value.argument == name
+            assert caught.value.value is wrong
+
+    def test_n_is_capped_by_the_catalogue(self, model: Recommender) -> None:
+        everything = model.recommend([TEXT_IDS[3]], 2**31)
+        assert everything == model.recommend([TEXT_IDS[3]], NUM_ITEMS)
+        assert len(model.similar_items(TEXT_IDS[3], 2**31)) == NUM_ITEMS - 1
+
+    def test_large_numbers_of_a_query_change_no_answer(self, model: Recommender) -> None:
+        everything = dict.fromkeys(model.query_options, NUM_ITEMS**2)
+        large = dict.fromkeys(model.query_options, 2**62)
+        assert same_answers(model.recommend(HISTORIES, 9, **large), model.recommend(HISTORIES, 9, **everything))
+
+    def test_rank_refuses_more_places_than_it_can_fill(self, model: Recommender) -> None:
+        with pytest.raises(QueryError, match=r"n=2147483648: must be at most 10,000; ask for fewer items"):
+            model.rank(Ragged.from_rows([[0]]), 2**31)
 
     def test_callbacks_see_the_training_begin_and_end(self) -> None:
         seen = RecordedTraining()

@@ -48,7 +48,7 @@ def problems_of(**values: Any) -> tuple[str, ...]:
         ({"encoder": "gro"}, "encoder='gro': must be one of gru, pooled, attention; did you mean 'gru'?"),
         ({"beam": 3}, "beam=3: is not a hyper-parameter"),
         ({"dept": 3}, "dept=3: is not a hyper-parameter; did you mean 'depth'?"),
-        ({"num_nodes": 10**400}, "must stay below 2^62"),
+        ({"num_nodes": 10**400}, "must be at most 2147483647"),
         ({"num_nodes": 2**21, "depth": 3}, "num_nodes=2097152: K^D with depth=3 must stay below 2^62"),
         ({"num_nodes": 2, "depth": 1, "paths_per_item": 3}, "paths_per_item=3: J must be at most K^D=2"),
         ({"candidate_paths": 2, "paths_per_item": 3}, "candidate_paths=2: S must be at least paths_per_item=3"),

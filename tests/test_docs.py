@@ -206,7 +206,7 @@ def test_data_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_event_source_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_workbench(tmp_path, monkeypatch)
-    assert len(run_python(DOCS / "event-sources.md")["events"]) == 2
+    assert len(run_python(DOCS / "event-sources.md")["events"]) == 4
 
 
 def test_filter_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

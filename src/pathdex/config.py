@@ -260,7 +260,7 @@ class RunOptions:
     """How a model is run. Not part of the model."""
 
     device: str = parameter("cpu", "torch device: cpu, cuda, cuda:0, ...")
-    seed: int = parameter(0, "random seed", low=0)
+    seed: int = parameter(0, "random seed", low=0, high=2**63 - 1)
     threads: int | None = parameter(None, "number of threads; default: all cores", low=1)
 
     def __post_init__(self) -> None:

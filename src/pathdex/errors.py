@@ -22,12 +22,15 @@ written from these fields; nothing reads a field from a message.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 _SHOWN = 200
 """Characters of a value that a message repeats."""
+_LONG_NUMBER = 10**40
+"""Of such a number, a message says only how long it is."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,9 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
 
 def preview(value: Any) -> str:
     """`repr(value)`, cut where it is long."""
+    if isinstance(value, int) and abs(value) >= _LONG_NUMBER:
+        digits = int(math.log10(abs(value)))  # `str` refuses very long numbers.
+        return f"a number of {digits + (abs(value) >= 10**digits):,} digits"
     if isinstance(value, list):
         value = value[:_SHOWN]  # Writing out a list of a million ids to cut it would be slow.
     text = repr(value)

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 from pathdex.errors import ConfigError, Problem, did_you_mean
 
 T = TypeVar("T")
+LARGEST = 2**31 - 1
+"""Numbers without an upper bound of their own are at most this, so that they fit all compiled code and torch."""
 
 
 def parameter(
@@ -87,13 +89,14 @@ def _broken_rule(spec: dataclasses.Field[Any], value: Any) -> Problem | None:
         wanted, words = (str, "text") if kind == "str" else (bool, "true or false")
         return None if isinstance(value, wanted) else problem(f"must be {words}")
     whole = kind.startswith("int")
+    largest = LARGEST if whole else float(LARGEST)
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         return problem(f"must be a {'whole ' if whole else ''}number")
     if isinstance(value, float) and not math.isfinite(value):
         return problem("must be finite")
     for bound, broken, words in (
         (rules["low"], operator.lt, "at least"),
-        (rules["high"], operator.gt, "at most"),
+        (largest if rules["high"] is None else rules["high"], operator.gt, "at most"),
         (rules["above"], operator.le, "greater than"),
     ):
         if bound is not None and broken(value, bound):

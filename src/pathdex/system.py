@@ -39,7 +39,9 @@ class Feature:
             raise MissingExtraError(self.package, self.extra, self.purpose)
 
 
-PLOTTING = Feature("drawing figures (pathdex inspect --plot, pathdex reproduce)", "matplotlib", "plot")
+PLOTTING = Feature(
+    "drawing figures (pathdex inspect --plot, pathdex reproduce, pathdex simulate)", "matplotlib", "plot"
+)
 TENSORBOARD = Feature("writing TensorBoard logs (pathdex train --tensorboard)", "tensorboard", "tensorboard")
 SERVER = Feature("the HTTP server (pathdex serve)", "uvicorn", "server")
 MESSAGES = Feature("the HTTP server (pathdex serve)", "msgspec", "server")

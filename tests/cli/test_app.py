@@ -15,7 +15,8 @@ from tests.cli.conftest import Pathdex
 
 COMMANDS = [
     "demo", "data describe", "data validate", "data fetch", "data generate", "train", "evaluate", "compare",
-    "reproduce", "recommend", "inspect", "serve", "warmup", "doctor", "live status", "live compact", "live rollback",
+    "reproduce", "recommend", "inspect", "serve", "verify", "warmup", "doctor",
+    "live status", "live compact", "live rollback",
 ]  # fmt: skip
 
 

@@ -146,6 +146,18 @@ def test_a_dead_worker_is_replaced(model: Path, tmp_path: Path) -> None:
         assert re.findall(r"WARNING (.*)", process.stderr.read()) == ["worker 0 exited with code -9; restarting it"]
 
 
+def test_all_workers_append_to_one_stream(model: Path, tmp_path: Path) -> None:
+    stream = tmp_path / "events.jsonl"
+    with serving(model, "--workers", 2, "--events", stream) as (process, address):
+        for number in range(20):
+            with package.Client(address) as client:  # A new connection may go to another worker.
+                assert client.add_events(number, [number]) == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    lines = stream.read_text().splitlines()
+    assert sorted(int(re.findall(r'"item": (\d+)', line)[0]) for line in lines) == list(range(20))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -158,6 +170,12 @@ def test_a_dead_worker_is_replaced(model: Path, tmp_path: Path) -> None:
         (["MODEL", "--token-file", "nowhere"], "token_file='nowhere': cannot be read"),
         (["MODEL", "--host", "203.0.113.7"], "address='203.0.113.7:8000': cannot listen there"),
         (["MODEL", "--user-store", "mysql://x", "--port", 0], "user_store='mysql://x': must be a file or a URL"),
+        (["MODEL", "--events", "events.csv"], "events are appended as JSON lines, to a file that ends in .jsonl or"),
+        (
+            ["MODEL", "--events", "ftp://x"],
+            "place='ftp://...': the scheme ftp:// is unknown; use a .jsonl file or redis",
+        ),
+        (["MODEL", "--events", "nowhere/events.jsonl", "--port", 0], "cannot append to nowhere/events.jsonl: No such"),
     ],
 )
 def test_invalid_options(pathdex: Pathdex, model: Path, arguments: list[Any], message: str) -> None:

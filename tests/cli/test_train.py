@@ -18,6 +18,7 @@ from tests.cli.conftest import TINY, Pathdex, files_under
 def test_a_run_holds_the_bundle_the_split_the_log_and_the_request(run: Path) -> None:
     assert {file.name for file in run.iterdir()} == {
         "bundle",
+        "LOCK",
         "checkpoint.safetensors",
         "log.jsonl",
         "run.json",

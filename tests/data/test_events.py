@@ -124,8 +124,16 @@ def test_named_keys() -> None:
         (b"", "it is not JSON (Expecting value at character 0)"),
         (b"[1, 2]", "it must be a JSON object, not [1, 2]"),
         (b"\xff\xfe", "it is not UTF-8 text (byte 0)"),
-        (b"[" * 100_000, "it is not JSON"),
-        (b'{"user": 1' + b"0" * 5000 + b', "item": 1}', "it is not JSON"),
+        (b"[" * 100_000, "it is nested too deeply"),
+        (b'{"user": 1' + b"0" * 5000 + b', "item": 1}', "it holds a number of more than 4,300 digits"),
+        (
+            b'{"user": 1, "item": 2, "time": 1' + b"0" * 399 + b"}",
+            "time must be seconds since 1970 or ISO 8601, not a number of 400 digits",
+        ),
+        (
+            b'{"user": 1, "item": 2, "weight": -' + b"9" * 400 + b"}",
+            "weight must be a number of at least 0, not a number of 400 digits",
+        ),
         (b" " * (MAX_EVENT_BYTES + 1), "it has 1,048,577 bytes; at most 1,048,576 are allowed"),
     ],
 )

@@ -19,6 +19,7 @@ from pathdex.data import (
 )
 from pathdex.errors import DataError, StorageError
 from pathdex.storage import array_folder
+from pathdex.storage.array_folder import manifest_checksum
 
 
 def example(text=True, time=True):
@@ -163,12 +164,13 @@ def change_manifest(folder, change):
     file = folder / "manifest.json"
     manifest = json.loads(file.read_text())
     change(manifest)
+    manifest["digest"] = manifest_checksum(manifest)
     file.write_text(json.dumps(manifest))
 
 
 def test_a_newer_schema(saved):
     change_manifest(saved, lambda manifest: manifest.update(schema=99))
-    refused(saved, r"has schema 99, newer than this Pathdex reads \(1\); upgrade pathdex")
+    refused(saved, r"has schema 99, newer than this Pathdex reads \(2\); upgrade pathdex")
 
 
 @pytest.mark.parametrize("key", ["schema", "files"])

@@ -10,8 +10,9 @@ import pytest
 
 from pathdex.config import Config, RunOptions
 from pathdex.data import Interactions, Ragged, Split, Vocabulary, split_users
-from pathdex.errors import RunError
+from pathdex.errors import RunError, StorageError
 from pathdex.experiments.runs import Run
+from pathdex.storage.folder_lock import folder_lock
 from tests.tiny import TINY
 
 
@@ -54,6 +55,18 @@ def test_resuming_rewrites_the_log_from_the_checkpoint(split: Split, tmp_path: P
     run.log.write_text(complete[:10])
     run.train(callbacks=())
     assert run.log.read_text() == complete
+
+
+def test_a_second_trainer_is_rejected_and_changes_nothing(split: Split, tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", split, Config.from_dict(TINY), RunOptions(threads=1))
+    with (
+        folder_lock(run.path, "pathdex train"),
+        pytest.raises(StorageError, match=r"is in use by pathdex train \(process \d+ on .*\); wait until it ends"),
+    ):
+        run.train(split, callbacks=())
+    assert not run.checkpoint.exists()
+    run.train(split, callbacks=())
+    assert run.finished
 
 
 def test_an_unfinished_run_has_no_model(split: Split, tmp_path: Path) -> None:

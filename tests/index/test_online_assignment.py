@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathdex.errors import ConfigError, DataError
-from pathdex.index.online_assignment import PathSizes, place_items, reassign_items
+from pathdex.index.online_assignment import PathSizes, join_best_path, paths_with_room, place_items, reassign_items
 from pathdex.index.postings import NO_PATH
 from pathdex.index.scores import ScoreTable
 
@@ -131,3 +131,44 @@ def test_the_table_of_sizes_drops_paths_that_are_no_longer_in_use():
         place_items([0], [[path]], paths, sizes)
     assert len(sizes) == 1
     assert len(sizes.make_room(1)) < 100
+
+
+def room_near(paths, sizes, room, seed=0, num_nodes=3, depth=2):
+    return paths_with_room(paths, sizes, num_nodes, depth, room, np.random.default_rng(seed)).tolist()
+
+
+def test_items_join_the_path_with_their_largest_score_instead_of_their_last():
+    table = ScoreTable(
+        np.array([[9, 2, 1], [1, 2, 3], [7, 8, 9]]), np.array([[5, 2, 1], [3, 2, 1], [0, 0, 0]], np.float32)
+    )
+    paths = np.array([[1, 2], [4, 1], [5, 6]])
+    sizes = PathSizes(paths)
+    join_best_path([0, 1, 2], table, paths, sizes)
+    assert paths.tolist() == [[9, 1], [4, 1], [5, 6]]  # The second is on it already, the third has no scores.
+    assert [sizes[path] for path in (9, 2, 1)] == [1, 0, 2]
+
+
+def test_paths_that_have_room_stay():
+    assert room_near([4, 8], PathSizes([4, 4, 8]), room=3) == [4, 8]
+
+
+def test_a_full_path_is_replaced_by_the_smallest_with_the_longest_common_prefix():
+    # Of the paths 3, 4 and 5 with the first node 1, path 4 is full and path 5 holds one item.
+    assert room_near([4], PathSizes([4, 4, 5]), room=2) == [3]
+    # All of them are full, so the first node changes too.
+    assert room_near([4], PathSizes([3, 4, 5, 0, 1, 2, 6, 7]), room=1) == [8]
+
+
+def test_paths_with_room_are_distinct():
+    for seed in range(20):
+        assert len(set(room_near([0, 1, 2], PathSizes([0, 0, 1, 1, 2, 2]), room=2, seed=seed))) == 3
+
+
+def test_without_room_anywhere_the_smallest_path_is_taken():
+    assert room_near(
+        [4], PathSizes([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7, 7, 8, 8]), room=1, num_nodes=9, depth=1
+    ) == [6]
+
+
+def test_the_whole_catalogue_fits_where_every_path_is_needed():
+    assert sorted(room_near(range(9), PathSizes(np.arange(9)), room=1)) == list(range(9))

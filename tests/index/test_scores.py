@@ -44,6 +44,12 @@ def test_the_smallest_score_counts_as_zero_until_the_list_is_full():
     assert update([8], [3.0], codes=[5, 7, -1], scores=[4.0, 2.0, 0.0]) == {5: 2.0, 7: 1.0, 8: 3.0}
 
 
+def test_without_min_score_a_new_path_starts_from_zero():
+    table = ScoreTable(np.array([CODES]), np.array([SCORES], np.float32))
+    table.update([0], [[8, 7]], [[3.0, 3.0]], 0.5, min_score=False)
+    assert dict(zip(table.codes[0].tolist(), table.scores[0].tolist(), strict=True)) == {7: 4.0, 8: 3.0, 5: 2.0}
+
+
 def test_padding_is_ignored():
     assert update([-1, 7, -1], [9.0, 3.0, 9.0]) == {7: 4.0, 5: 2.0, 9: 0.5}
 

@@ -1,13 +1,15 @@
 """A source of events in memory, for tests."""
 
 from pathdex.data.events import Event, EventBatch
+from pathdex.data.item_changes import AddItem, RemoveItem
 
 
 class ListSource:
     """Delivers a list; reads return at most `chunk` events. With `endless`, it never ends."""
 
     def __init__(self, events, chunk=10**9, endless=False):
-        self.events, self.chunk, self.endless = [Event(*one) for one in events], chunk, endless
+        self.events = [one if isinstance(one, AddItem | RemoveItem) else Event(*one) for one in events]
+        self.chunk, self.endless = chunk, endless
         self.at, self.acknowledged = 0, []
 
     def seek(self, position):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,12 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import BundleError, QueryError
 from pathdex.recommenders.base import EstimatorState, Query, ScoredItem
+from pathdex.recommenders.bundle_checks import check_names
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
-from pathdex.storage.array_folder import MANIFEST
+from pathdex.storage.array_spec import index_spec
+from pathdex.storage.bundle_rules import BundleRules
+from tests.bundle_edits import change_manifest, read_json
 from tests.fakes import FakeRecommender
 
 
@@ -44,6 +47,11 @@ class Recorder(FakeRecommender):
 
     def get_state(self) -> EstimatorState:
         return EstimatorState({"greeting": "hello"}, {"marks": self.marks})
+
+    @classmethod
+    def bundle_rules(cls, settings: Mapping[str, Any], num_items: int) -> BundleRules:
+        check_names("settings", settings, ["greeting"])
+        return BundleRules({"marks": index_spec(3, below=9, dtype="int64")})
 
     def set_state(self, state: EstimatorState) -> None:
         self.calls = []
@@ -221,13 +229,10 @@ def test_bundle_round_trip_keeps_settings_arrays_and_ids(model: Recorder, tmp_pa
 @pytest.mark.parametrize(("part", "name"), [("settings", "greeting"), ("files", "marks.npy")])
 def test_incomplete_bundle_is_rejected(model: Recorder, tmp_path: Path, part: str, name: str) -> None:
     path = model.save(tmp_path / "bundle")
-    manifest = json.loads((path / MANIFEST).read_text())
-    del manifest[part][name]
-    (path / MANIFEST).write_text(json.dumps(manifest))
-    lacking = name.removesuffix(".npy")
-    with pytest.raises(
-        BundleError, match=f"the 'recorder' bundle is damaged: it lacks '{lacking}'; save the model again"
-    ):
+    rest = {key: value for key, value in read_json(path)[part].items() if key != name}
+    change_manifest(path, **{part: rest})
+    lacking = {"settings": "settings: 'greeting' is missing", "files": "marks: is missing"}[part]
+    with pytest.raises(BundleError, match=f"is damaged: .*{lacking}; copy or save the model again"):
         Recorder.load(path)
 
 

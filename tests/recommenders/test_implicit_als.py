@@ -1,5 +1,7 @@
 """ALS from the library; fold-in of users against the normal equations."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -73,3 +75,12 @@ def test_callbacks_are_called_for_every_iteration() -> None:
     notes = RecordedTraining()
     ImplicitALS(factors=2, iterations=3, threads=1).fit(grouped_data(TEXT_IDS), callbacks=[notes])
     assert notes.steps == [("als", 1, 3), ("als", 2, 3), ("als", 3, 3)]
+
+
+def test_a_history_that_cannot_be_solved_is_an_error() -> None:
+    model = ImplicitALS(factors=4, iterations=1, regularization=0.0).fit(grouped_data(TEXT_IDS))
+    bundle = model.to_bundle()
+    flat = {**bundle.arrays, "item_factors": np.zeros_like(bundle.arrays["item_factors"])}
+    opened = ImplicitALS.from_bundle(dataclasses.replace(bundle, arrays=flat))
+    with pytest.raises(QueryError, match="cannot be solved from these item vectors; train again"):
+        opened.recommend([TEXT_IDS[0]])

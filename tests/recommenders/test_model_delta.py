@@ -108,7 +108,7 @@ def test_the_difference_of_two_states_turns_one_into_the_other(seed: int, neighb
     random = np.random.default_rng(seed)
     first = random_model(12, seed=seed % 7, neighbours=3 * neighbours)
     first = changed_model(first, random_delta(first, random))
-    after = changed_model(first, random_delta(first, random, weights=weights))
+    after = changed_model(first, random_delta(first, random, weights=weights, neighbours=0.0))
     delta = diff_states(first.model_state, after.model_state, first.items, after.items)
     again = ModelDelta.from_state(delta.state())
     result = changed_model(first, again)

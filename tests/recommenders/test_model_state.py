@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pathdex.recommenders.brute_force import BruteForce
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.recommenders.live_model import LiveModel
 from pathdex.recommenders.model_state import ModelState
+from pathdex.storage.bundle import Bundle
+from tests.random_deltas import random_delta
 from tests.random_model import random_model
 
 
@@ -53,3 +58,35 @@ def test_a_budget_follows_fewer_paths_where_neighbours_bring_candidates() -> Non
     assert beam(neighbours=8, neighbour_share=0.4) == pytest.approx(60, abs=1)
     assert beam(neighbours=8, neighbour_share=1.0) == pytest.approx(10, abs=1)
     assert beam(neighbours=0, neighbour_share=1.0) == pytest.approx(100, abs=1)
+
+
+class TestRemovedItems:
+    """A bundle must not hold removed items where a query would find them."""
+
+    @pytest.fixture
+    def bundle(self) -> Bundle:
+        model = LiveModel(random_model(12, neighbours=3))
+        model.apply(random_delta(model, np.random.default_rng(0), new=0, removed=2))
+        return model.to_bundle()
+
+    def test_a_live_model_writes_none(self, bundle: Bundle) -> None:
+        assert len(bundle.arrays["items.removed"]) == 2
+        assert DeepRetrieval.bundle_problems(bundle) == []
+
+    def test_on_paths(self, bundle: Bundle) -> None:
+        placed = np.flatnonzero(bundle.arrays["paths"][:, 0] >= 0)[:1]
+        removed = np.union1d(bundle.arrays["items.removed"], placed)
+        changed = dataclasses.replace(bundle, arrays={**bundle.arrays, "items.removed": removed})
+        rule = "paths: a removed item must have none; fill its row with -1"
+        assert DeepRetrieval.bundle_problems(changed) == [rule]
+
+    def test_among_neighbours(self, bundle: Bundle) -> None:
+        near = bundle.arrays["neighbours.items"].copy()
+        near[0] = bundle.arrays["items.removed"][0]
+        changed = dataclasses.replace(bundle, arrays={**bundle.arrays, "neighbours.items": near})
+        assert DeepRetrieval.bundle_problems(changed) == ["neighbours.items: must hold no removed item"]
+
+    def test_exhaustive_search_takes_no_model_with_removed_items(self, bundle: Bundle) -> None:
+        settings = {"model": "deep-retrieval", "settings": bundle.settings}
+        (problem,) = BruteForce.bundle_problems(dataclasses.replace(bundle, estimator="brute-force", settings=settings))
+        assert problem.startswith("items.removed: must be empty")

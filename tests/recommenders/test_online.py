@@ -5,10 +5,11 @@ import polars as pl
 import pytest
 
 import pathdex
+from pathdex.data.attributes import Attributes
 from pathdex.data.events import Event
 from pathdex.errors import DataError, NotFittedError, QueryError
 from pathdex.kernels.neighbours import Neighbours
-from pathdex.recommenders.online import NEW, carry_neighbours
+from pathdex.recommenders.stream_neighbours import NEW, carry_neighbours
 
 SMALL = {"embedding_dim": 8, "history_length": 6, "num_nodes": 5, "depth": 2, "path_size": 4, "structure_hidden": 16}
 
@@ -21,6 +22,11 @@ def events(users=30, rounds=1):
         for time in range(6)
         for user in range(users)
     ]
+
+
+def first_nodes(model, item):
+    """New items start on the paths of similar ones, or beside them where those are full."""
+    return [nodes[0] for nodes in model.item_paths(item)]
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +75,9 @@ def test_a_history_must_be_a_list(fitted):
         fitted.observe(1, 6)
 
 
-def test_an_added_item_starts_on_the_paths_of_a_similar_one(fitted):
+def test_an_added_item_starts_beside_a_similar_one(fitted):
     fitted.add_items(["10", "11"], like={"11": [3]})
-    assert fitted.item_paths(11) == fitted.item_paths(3)
+    assert first_nodes(fitted, 11) == first_nodes(fitted, 3)
     assert {10, 11} <= set(fitted.items.ids(range(12)))
 
 
@@ -138,6 +144,33 @@ def test_a_malformed_event_is_reported_with_its_number_and_the_rest_is_kept(fitt
     assert fitted.model_state.counts[fitted.items.code(2)] > 200
 
 
+@pytest.mark.parametrize("events", [5, None, "ada", {"user": 1, "item": 2}, Event(1, 2)])
+def test_what_is_no_list_of_events_is_rejected(events):
+    with pytest.raises(
+        DataError, match=r"^events=.*: must be a list of events; pass a list of tuples \(user, item, time\)"
+    ):
+        pathdex.DeepRetrieval(**SMALL).partial_fit(events)
+
+
+def test_one_id_is_no_list_of_ids(fitted):
+    for change in (fitted.add_items, fitted.remove_items):
+        with pytest.raises(QueryError, match=r"^ids=5: must be a list of ids; pass \[5\]"):
+            change(5)
+        with pytest.raises(QueryError, match=r"^ids='ab': must be a list of ids, not text; pass \['ab'\]"):
+            change("ab")
+
+
+def test_events_of_a_removed_item_are_ignored_until_it_is_added_again(fitted):
+    fitted.remove_items([3])
+    fitted.partial_fit([("someone", 3, 900.0), ("someone", 4, 901.0)])
+    fitted.observe([4], 3)
+    assert 3 not in fitted.items
+    assert 4 in fitted.items
+    fitted.add_items([3])
+    fitted.partial_fit([("someone", 3, 902.0)])
+    assert 3 in fitted.items
+
+
 def test_wrong_tuples_are_rejected(fitted):
     with pytest.raises(DataError, match=r"event 0: \(1,\) must be"):
         fitted.partial_fit([(1,)])
@@ -163,3 +196,40 @@ def test_neighbours_follow_their_items():
     assert found.offsets.tolist() == [0, 1, 1, 2]
     assert found.items.tolist() == [2, 0]  # Old items 0 and 2, each other's neighbours.
     assert found.similarities.tolist() == [2, 2]
+
+
+GENRES = pl.DataFrame({"item_id": list(range(13)), "genre": ["odd", "even"] * 6 + ["new"]})
+
+
+def test_a_described_item_starts_near_items_with_the_same_values(fitted):
+    fitted.add_items([20, 21], attributes={20: {"genre": "a", "year": 1999}, 21: {"genre": ["b"], "year": 2001}})
+    fitted.add_items([30, 31], attributes={30: {"genre": "B|c"}, 31: {"year": 1999}})
+    assert first_nodes(fitted, 30) == first_nodes(fitted, 21)
+    assert first_nodes(fitted, 31) == first_nodes(fitted, 20)
+
+
+def test_the_attached_table_describes_known_and_new_items(fitted):
+    fitted.attach(Attributes.read(GENRES))
+    nodes = {item: set(first_nodes(fitted, item)) for item in range(10)}
+    fitted.add_items([50], attributes={50: {"genre": "odd"}})
+    assert set(first_nodes(fitted, 50)) <= set.union(*(nodes[item] for item in range(0, 10, 2)))
+    fitted.add_items([40], like={40: [3]}, attributes={40: {"genre": "new"}})
+    fitted.add_items([12])  # A row of the table says what it is.
+    assert first_nodes(fitted, 12) == first_nodes(fitted, 40) == first_nodes(fitted, 3)
+
+
+def test_a_filter_follows_the_catalogue(fitted):
+    fitted.attach(Attributes.read(GENRES))
+    fitted.partial_fit([(1, 12, 9.0)])
+    assert [one.id for one in fitted.recommend([1], 5, where={"genre": "new"})] == [12]
+    fitted.remove_items([0])
+    found = fitted.recommend([1], 9, where={"genre": "odd"}, exclude_seen=False)
+    assert sorted(one.id for one in found) == [2, 4, 6, 8]
+
+
+def test_attributes_must_be_values_of_new_items(fitted):
+    with pytest.raises(QueryError, match=r"attributes=\[12\]: names 12, which is not among the items; describe new"):
+        fitted.add_items([10], attributes={12: {"genre": "a"}})
+    with pytest.raises(QueryError, match=r"attributes\[10\]='a': attributes must map columns to values, not 'a'; map"):
+        fitted.add_items([10], attributes={10: "a"})
+    assert 10 not in fitted.items

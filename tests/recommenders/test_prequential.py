@@ -2,6 +2,7 @@
 
 import pathdex
 from pathdex.data.events import Event
+from pathdex.data.item_changes import AddItem, RemoveItem
 from pathdex.recommenders.prequential import PrequentialRecall
 from tests.recommenders.test_online import SMALL, events
 
@@ -29,3 +30,11 @@ def test_without_predictions_there_is_no_figure():
     recall = PrequentialRecall()
     assert recall.recent is None
     assert recall.overall is None
+
+
+def test_item_changes_are_no_events():
+    model = pathdex.DeepRetrieval(**SMALL).partial_fit(events())
+    recall, state = PrequentialRecall(), model.begin_stream().state
+    assert len(recall.predict(model, state, [AddItem("x"), RemoveItem(1)])) == 0
+    assert len(recall.predict(model, state, [AddItem("x"), Event("u", 1), RemoveItem(1)])) == 1
+    assert recall.total == 1

@@ -52,7 +52,8 @@ class Running:
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         try:
-            connection.request(method, path, sent, headers or {})
+            kind = {} if sent is None else {"Content-Type": "application/json"}
+            connection.request(method, path, sent, {**kind, **(headers or {})})
             answer = connection.getresponse()
             return HTTPAnswer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
         finally:
@@ -102,7 +103,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     def slow(self: Popularity, histories: Any, n: int, *args: Any, **options: Any) -> Any:
         if n == 7:
             waiting.set()
-            assert go.wait(20)
+            assert go.wait(60)
         return rank(self, histories, n, *args, **options)
 
     monkeypatch.setattr(Popularity, "rank", slow)

@@ -62,7 +62,8 @@ def test_a_wrong_method_is_405(server: Running) -> None:
         ("GET", "/v1/recommend", "POST"),
         ("PUT", "/v1/recommend", "POST"),
         ("POST", "/v1/model", "GET, HEAD"),
-        ("DELETE", "/v1/items/x", "GET, HEAD"),
+        ("PUT", "/v1/items/x", "DELETE, GET, HEAD"),
+        ("GET", "/v1/items", "POST, DELETE"),
         ("OPTIONS", "/metrics", "GET, HEAD"),
     ):
         answer = server.request(method, path)

@@ -59,7 +59,8 @@ def send_chunks(server: Running, *chunks: bytes) -> int:
     """POST a body without a length; returns the status."""
     connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=20)
     try:
-        connection.request("POST", "/v1/recommend", iter(chunks), encode_chunked=True)
+        kind = {"Content-Type": "application/json"}
+        connection.request("POST", "/v1/recommend", iter(chunks), kind, encode_chunked=True)
         with connection.getresponse() as answer:
             return answer.status
     finally:
@@ -88,7 +89,8 @@ def test_a_large_body_is_413(popular: Path, size: int) -> None:
 
 def test_a_huge_body_is_not_read_to_its_end(popular: Path) -> None:
     with running(popular, {"max_bytes": 1000}) as server, socket.create_connection(_place(server)) as connection:
-        connection.sendall(b"POST /v1/recommend HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n")
+        head = b"POST /v1/recommend HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        connection.sendall(head + b"Content-Length: 1000000000\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
@@ -102,3 +104,18 @@ def _place(server: Running) -> tuple[str, int]:
 def test_a_large_chunked_body_is_413(popular: Path) -> None:
     with running(popular, {"max_bytes": 1000}) as server:
         assert send_chunks(server, *[b" " * 600] * 3) == 413
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
+def test_a_body_that_is_not_declared_as_json_is_415(server: Running, kind: str) -> None:
+    """A web page of another site can send these without asking first."""
+    answer = server.request("POST", "/v1/recommend", {"history": []}, {"Content-Type": kind})
+    assert answer.status == 415
+    assert answer.message == (
+        f"content-type={kind or None!r}: must be application/json; send the header: Content-Type: application/json"
+    )
+
+
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
+def test_json_is_declared_in_any_case_and_with_parameters(server: Running, kind: str) -> None:
+    assert server.request("POST", "/v1/recommend", {"history": []}, {"Content-Type": kind}).status == 200

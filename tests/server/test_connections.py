@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -12,9 +13,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from pathdex.server.connections import MAX_HEADER_BYTES
-from tests.server.conftest import Running, running
+from tests.server.conftest import SLOW, Gate, Running, running
 
-HEAD = b"POST /v1/recommend HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n"
+HEAD = b"POST /v1/recommend HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 15\r\n"
 WHOLE = HEAD + b'\r\n{"history": []}'
 
 
@@ -84,7 +85,7 @@ def test_a_connection_is_reused(server: Running) -> None:
 
 def test_pipelined_requests_are_answered_in_order(server: Running) -> None:
     with connect(server) as connection:
-        connection.sendall(WHOLE + b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n" + WHOLE)
+        connection.sendall(WHOLE + b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + WHOLE)
         answer = everything(connection)
     assert answer.count(b"HTTP/1.1 200 ") == 3
     assert answer.index(b'"items"') < answer.index(b'"status":"live"') < answer.rindex(b'"items"')
@@ -104,37 +105,48 @@ def test_invalid_http_is_400(server: Running, sent: bytes) -> None:
 @pytest.mark.parametrize("length", [b"-5", b"1e3", b"99999999999999999999999999", b"abc"])
 def test_an_invalid_content_length_is_400(server: Running, length: bytes) -> None:
     with connect(server) as connection:
-        connection.sendall(b"POST /v1/recommend HTTP/1.1\r\nHost: x\r\nContent-Length: " + length + b"\r\n\r\n{}")
+        connection.sendall(
+            b"POST /v1/recommend HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: " + length + b"\r\n\r\n{}"
+        )
         assert everything(connection).startswith(b"HTTP/1.1 400 ")
 
 
-def test_endless_headers_are_431(server: Running) -> None:
+@pytest.mark.parametrize("line", [b"x: " + b"y" * 995 + b"\r\n", b"y" * 1000], ids=["many", "one"])
+def test_endless_headers_are_431(server: Running, line: bytes) -> None:
     with connect(server) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\n")
-        answer = b""
-        try:
-            for _ in range(2 * MAX_HEADER_BYTES // 1000):
-                connection.sendall(b"x: " + b"y" * 995 + b"\r\n")
-        except OSError:
-            pass
-        try:
-            answer = connection.recv(1000)
-        except OSError:
-            # The server closed the connection with unread data, so the kernel dropped its response.
-            return
-    assert answer.startswith(b"HTTP/1.1 431 ")
+        connection.sendall(b"GET / HTTP/1.1\r\nx: ")
+        for _ in range(3 * MAX_HEADER_BYTES // 1000):
+            connection.sendall(line)
+        connection.shutdown(socket.SHUT_WR)
+        assert everything(connection).startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize("parts", [1, 2, 50])
+def test_the_limit_of_headers_is_exact(server: Running, parts: int) -> None:
+    """However the bytes arrive."""
+    start = b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nx: "
+    for extra, status in ((0, b"200"), (1, b"431")):
+        head = start + b"y" * (MAX_HEADER_BYTES + extra - len(start) - 4) + b"\r\n\r\n"
+        size = -(-len(head) // parts)
+        with connect(server) as connection:
+            for place in range(0, len(head), size):
+                connection.sendall(head[place : place + size])
+                time.sleep(0.002)
+            assert everything(connection).startswith(b"HTTP/1.1 %s " % status)
 
 
 def test_an_upgrade_is_ignored(server: Running) -> None:
     with connect(server) as connection:
-        connection.sendall(b"GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        connection.sendall(
+            b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        )
         assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_client_that_does_not_read_is_disconnected(popular: Path) -> None:
+def test_a_client_that_does_not_read_is_disconnected(popular: Path, caplog: pytest.LogCaptureFixture) -> None:
     with running(popular, {"read_timeout": 0.3}) as server, connect(server) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        asked = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+        asked = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
         # Responses fill the buffers; then the server stops reading, and later closes the connection.
         connection.settimeout(1)
         with contextlib.suppress(OSError):
@@ -144,13 +156,37 @@ def test_a_client_that_does_not_read_is_disconnected(popular: Path) -> None:
         while server.worker.server_state.connections and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not server.worker.server_state.connections
+    assert caplog.text == ""
+
+
+def test_a_response_is_not_lost_if_the_client_keeps_sending(server: Running) -> None:
+    """Closing a socket with unread data would reset the connection."""
+    with connect(server) as connection:
+        connection.sendall(WHOLE.replace(b"Host", b"Connection: close\r\nHost") + b"x" * 200_000)
+        answer = everything(connection)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert answer.endswith(b"]}")
+
+
+def test_a_response_to_a_client_that_was_disconnected_is_dropped(
+    popular: Path, gate: Gate, caplog: pytest.LogCaptureFixture
+) -> None:
+    waiting, go = gate
+    body = json.dumps(SLOW).encode()
+    with running(popular) as server:
+        with connect(server) as connection:
+            connection.sendall(HEAD.replace(b"15", str(len(body)).encode()) + b"\r\n" + body)
+            assert waiting.wait(10)
+        go.set()
+        assert server.get("/health/live").status == 200
+    assert caplog.text == ""
 
 
 def test_too_many_connections_are_503(popular: Path) -> None:
     with running(popular, {"connections": 2}) as server:
         with connect(server) as one, connect(server) as two:
             for connection in (one, two):
-                connection.sendall(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+                connection.sendall(b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
                 assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
             with connect(server) as three:
                 answer = everything(three)

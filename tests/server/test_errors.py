@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import sqlite3
 from typing import Any
 
 import pytest
 
-from pathdex.errors import BundleError, Problem, QueryError
-from pathdex.server.errors import RequestError, from_library, invalid, json_value, unavailable
+from pathdex.errors import BundleError, Problem, QueryError, StorageError
+from pathdex.server.errors import RequestError, from_library, invalid, is_full, json_value, unavailable
 
 
 def test_the_body_has_the_fields_of_the_problem() -> None:
@@ -32,9 +34,25 @@ def test_a_query_error_keeps_its_fields() -> None:
     assert json.loads(error.body())["error"]["value"] == {"a: b": 1}
 
 
-def test_other_library_errors_are_503() -> None:
-    error = from_library(BundleError("the bundle is damaged"))
-    assert (error.status, error.type, str(error)) == (503, "ServerError", "the bundle is damaged")
+def test_other_library_errors_are_503(caplog: pytest.LogCaptureFixture) -> None:
+    error = from_library(BundleError("/models/a is damaged"))
+    assert (error.status, error.type) == (503, "ServerError")
+    assert str(error) == "the server cannot answer this request now; see its log"
+    assert b"/models" not in error.body()
+    assert "/models/a is damaged" in caplog.text
+
+
+def test_a_full_disk_is_recognised() -> None:
+    def wrapped(cause: Exception) -> StorageError:
+        try:
+            raise StorageError("cannot write") from cause
+        except StorageError as error:
+            return error
+
+    assert is_full(wrapped(OSError(errno.ENOSPC, "No space left on device")))
+    assert is_full(wrapped(sqlite3.OperationalError("database or disk is full")))
+    assert not is_full(wrapped(OSError(errno.EACCES, "Permission denied")))
+    assert not is_full(None)
 
 
 def test_invalid_and_unavailable() -> None:

@@ -8,8 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from pathdex.recommenders.live_publisher import LivePublisher
+from pathdex.server import model_manager, service
+from pathdex.server.errors import RequestError
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.model_loader import ModelLoader
 from pathdex.server.model_manager import ModelManager
@@ -94,3 +97,50 @@ def test_a_server_answers_with_a_new_item(tmp_path: Path) -> None:
         assert server.request("GET", "/v1/items/120").status == 404
         publisher.publish(random_delta(model, random, new=1, removed=0, reused=0, unplaced=0))
         wait_for(lambda: server.request("GET", "/v1/items/120").status == 200)
+
+
+def test_an_unknown_item_is_told_the_number_of_items_without_free_places(tmp_path: Path) -> None:
+    random, model, live = np.random.default_rng(0), random_model(20), tmp_path / "live"
+    delta = random_delta(model, random, new=0, removed=3, reused=0, unplaced=0)
+    with LivePublisher.create(live, model) as publisher:
+        publisher.publish(delta)
+    served = ModelLoader(live).load()
+    assert len(served.recommender.items) == 20
+    with pytest.raises(RequestError, match="is not in the catalogue of 17 items; request a known id"):
+        service.item_info(served, "nothing")
+
+
+def test_a_folder_that_disappears_is_logged_once_and_once_when_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    live, away, metrics = tmp_path / "live", tmp_path / "away", ServerMetrics()
+    LivePublisher.create(live, random_model(20)).close()
+
+    async def follow() -> None:
+        manager = ModelManager(ModelLoader(live), metrics, watch=0)
+        version = (await manager.start()).version
+        live.rename(away)
+        await manager.check_for_update()
+        assert "disappeared" not in caplog.text  # It may be about to be replaced.
+        monkeypatch.setattr(model_manager, "MISSING_SECONDS", 0.0)
+        for _ in range(3):
+            await manager.check_for_update()
+        assert caplog.text.count(f"{live} has disappeared; still serving model {version}") == 1
+        away.rename(live)
+        for _ in range(2):
+            await manager.check_for_update()
+        assert caplog.text.count(f"{live} is back") == 1
+        live.rename(away)
+        await manager.check_for_update()
+        assert caplog.text.count("has disappeared") == 2
+        await manager.close()
+
+    asyncio.run(follow())
+
+
+def test_a_missing_catalogue_table_is_named(tmp_path: Path) -> None:
+    table = tmp_path / "films.csv"
+    loader = ModelLoader(tmp_path / "live", table)
+    assert loader.missing_path() == table
+    table.write_text("")
+    assert loader.missing_path() == tmp_path / "live"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from pathdex.server.metrics import BUCKETS, DURATION, HELP, ServerMetrics
+from pathdex.server.metrics import BUCKETS, DURATION, HELP, ServerMetrics, new_metrics_file
 from tests.server.conftest import Running, running
 
 
@@ -88,8 +89,15 @@ def test_bucket_bounds_are_inclusive() -> None:
     assert values(metrics)['pathdex_http_request_duration_seconds_bucket{route="other",le="0.00025"}'] == 1
 
 
-def test_workers_are_summed(tmp_path: Path) -> None:
-    one, two = ServerMetrics(tmp_path, 0), ServerMetrics(tmp_path, 1)
+@pytest.fixture
+def shared() -> Iterator[int]:
+    handle = new_metrics_file(2)
+    yield handle
+    os.close(handle)
+
+
+def test_workers_are_summed(shared: int) -> None:
+    one, two = ServerMetrics(shared, 0, 2), ServerMetrics(shared, 1, 2)
     one.add("pathdex_queries_total", 3)
     two.add("pathdex_queries_total", 4)
     one.set("pathdex_workers_ready", 1)
@@ -104,12 +112,12 @@ def test_workers_are_summed(tmp_path: Path) -> None:
         assert (found["pathdex_model_items"], found["pathdex_model_loaded_timestamp_seconds"]) == (20, 200)
 
 
-def test_counters_survive_a_worker_restart(tmp_path: Path) -> None:
-    first = ServerMetrics(tmp_path, 0)
+def test_counters_survive_a_worker_restart(shared: int) -> None:
+    first = ServerMetrics(shared, 0, 2)
     first.add("pathdex_queries_total", 3)
     first.add("pathdex_http_requests_in_flight", 2)
     first.set_model("aaaaaaaaaaaa", 10, 100)
-    second = ServerMetrics(tmp_path, 0)
+    second = ServerMetrics(shared, 0, 2)
     found = values(second)
     assert (found["pathdex_queries_total"], found["pathdex_http_requests_in_flight"]) == (3, 0)
     assert not any(name.startswith("pathdex_model_workers") for name in found)

@@ -1,12 +1,14 @@
-"""The layers around the app: request metrics, access log, authentication."""
+"""The layers around the app: request metrics, access log, authentication, allowed hosts."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import json
+import socket
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -154,3 +156,60 @@ def test_metrics_can_be_public(popular: Path) -> None:
     with running(popular, token="s3cret", public_metrics=True) as server:
         assert server.get("/metrics").status == 200
         assert server.get("/v1/model").status == 401
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1", 200),
+        ("127.0.0.1:8000", 200),
+        ("[::1]:8000", 200),
+        ("localhost:80", 200),
+        ("LOCALHOST.", 200),
+        ("model.localhost", 200),
+        ("evil.example", 421),
+        ("evil.example:8000", 421),
+        ("localhost.evil.example", 421),
+        ("evillocalhost", 421),
+        ("[", 421),
+        ("", 421),
+    ],
+)
+def test_only_local_names_lead_to_a_local_server(popular: Path, host: str, status: int) -> None:
+    with running(popular) as server:
+        answer = server.get("/v1/model", Host=host)
+        assert answer.status == status
+        if status == 421:
+            remedy = "use another name of this server, or start it with --allowed-hosts"
+            assert answer.message == f"host={host!r}: is no allowed host; {remedy}"
+        assert server.get("/health/ready", Host=host).status == 200
+
+
+def test_allowed_hosts(popular: Path) -> None:
+    def statuses(**options: Any) -> list[int]:
+        with running(popular, **options) as server:
+            names = ("shop.example", "a.b.example", "b.example", "localhost", "10.0.0.7")
+            return [server.get("/v1/model", Host=name).status for name in names]
+
+    assert statuses(allowed_hosts=("Shop.example", "*.b.example")) == [200, 200, 421, 421, 200]
+    assert statuses(allowed_hosts=("*",)) == [200] * 5
+    assert statuses(host="0.0.0.0") == [200] * 5
+
+
+def test_a_request_has_one_host(popular: Path) -> None:
+    with running(popular) as server:
+        parts = urlsplit(server.url)
+        for hosts, status in (("", b"400"), ("Host: localhost\r\nHost: evil.example\r\n", b"400")):
+            with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
+                connection.sendall(f"GET /v1/model HTTP/1.1\r\n{hosts}\r\n".encode())
+                answer = connection.recv(1000)
+            assert answer.startswith(b"HTTP/1.1 " + status)
+            assert b"exactly one header Host is required; send one" in answer
+
+
+@pytest.mark.parametrize("given", ["Bearer secret", "bearer secret", "BEARER  secret"])
+def test_the_scheme_of_a_token_has_any_case(popular: Path, given: str) -> None:
+    with running(popular, token="secret") as server:
+        assert server.get("/v1/model", Authorization=given).status == 200
+        for wrong in ("secret", "Basic secret", "Bearer Secret", "Bearer"):
+            assert server.get("/v1/model", Authorization=wrong).status == 401

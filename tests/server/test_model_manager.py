@@ -20,6 +20,7 @@ from pathdex.data import Interactions, Ragged, Vocabulary
 from pathdex.recommenders.popularity import Popularity
 from pathdex.server.routes import recommend
 from pathdex.server.schemas import RecommendRequest
+from tests.bundle_edits import change_manifest, sign_files
 from tests.recommender_contract import TEXT_IDS
 from tests.server.conftest import SLOW, Gate, Running, running
 
@@ -31,7 +32,7 @@ def favourite(place: int) -> Popularity:
 
 
 def wait_for(rule: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not rule():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -48,7 +49,8 @@ def bundle(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(bundle: Path) -> Iterator[Running]:
-    with running(bundle.parent, watch=0.02) as server:
+    # A new model is tried in another process, which takes seconds on a busy machine.
+    with running(bundle.parent, {"timeout": 60.0}, watch=0.02) as server:
         yield server
 
 
@@ -107,8 +109,10 @@ def _flip(file: Path) -> None:
         lambda bundle: (bundle / "counts.npy").unlink(),
         lambda bundle: (bundle / "manifest.json").write_text("{"),
         lambda bundle: (bundle / "manifest.json").write_text('{"format": "other"}'),
+        lambda bundle: (np.save(bundle / "counts.npy", np.full(32, -1)), sign_files(bundle)),
+        lambda bundle: change_manifest(bundle, sign=False, settings={"depth": 3}),
     ],
-    ids=["checksum", "missing file", "manifest", "format"],
+    ids=["checksum", "missing file", "manifest", "format", "content", "manifest digest"],
 )
 def test_an_invalid_version_is_rejected(
     server: Running, bundle: Path, spoil: Callable[[Path], None], caplog: pytest.LogCaptureFixture
@@ -218,3 +222,35 @@ def test_a_failed_check_is_followed_by_others(
         wait_for(lambda: "ZeroDivisionError" in caplog.text)
     favourite(3).save(bundle, overwrite=True)
     wait_for(lambda: first_item(server) == TEXT_IDS[3])
+
+
+def test_a_model_that_crashes_its_process_does_not_reach_the_worker(
+    server: Running, bundle: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nkill -SEGV $$\n")
+    python.chmod(0o755)
+    loaded: list[Any] = []
+    with monkeypatch.context() as patch:
+        patch.setenv("PATHDEX_CACHE", "")
+        patch.setattr("sys.executable", str(python))
+        patch.setattr("pathdex.server.model_loader.load", lambda *given: loaded.append(given))
+        favourite(3).save(bundle, overwrite=True)
+        wait_for(lambda: server.metric("pathdex_model_reload_failures_total") == 1)
+    assert "ended the process that tried it with code -11" in caplog.text
+    assert not loaded
+    assert first_item(server) == TEXT_IDS[0]
+
+
+def test_a_large_model_is_verified_while_it_serves(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATHDEX_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("pathdex.storage.array_folder.VERIFY_LIMIT", 10)
+    content = bytearray((bundle / "counts.npy").read_bytes())
+    content[-8] ^= 1  # Another count, which is valid.
+    (bundle / "counts.npy").write_bytes(content)
+    with running(bundle) as server:
+        wait_for(lambda: server.metric("pathdex_model_verification_failures_total") == 1)
+        assert server.get("/health/ready").status == 200
+    assert "the model that is served is damaged" in caplog.text

@@ -12,18 +12,19 @@ import pytest
 
 import pathdex
 from pathdex.server.limits import ServerLimits
-from pathdex.server.routes import ROUTES, events
+from pathdex.server.routes import ROUTES, events, remove_items
 from tests.recommender_contract import TEXT_IDS
 from tests.server.conftest import Running, running
 
 
 def test_paths_and_names_are_unique() -> None:
-    assert len({route.path for route in ROUTES}) == len({route.name for route in ROUTES}) == len(ROUTES)
+    places = {(route.method, route.path) for route in ROUTES}
+    assert len(places) == len({route.name for route in ROUTES}) == len(ROUTES)
 
 
 def test_every_example_is_valid() -> None:
     for route in ROUTES:
-        assert (route.request is not None) == bool(route.example) == (route.method == "POST")
+        assert (route.request is not None) == bool(route.example) == (route.method == "POST" or route is remove_items)
         if route.request is not None:
             route.parse(msgspec.json.encode(dict(route.example)), ServerLimits())
 

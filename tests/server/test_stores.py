@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -15,8 +16,8 @@ from typing import Any
 import pytest
 
 import pathdex
-from pathdex.errors import ConfigError
-from pathdex.server.stores import UserStore, open_store
+from pathdex.errors import ConfigError, StorageError
+from pathdex.server.stores import UserStore, open_store, owned_store
 from tests.recommender_contract import TEXT_IDS
 from tests.server.conftest import running
 
@@ -157,10 +158,15 @@ def test_a_user_with_only_unknown_items_is_a_new_user(popular: Path, place: str)
 
 def test_a_server_without_a_store(popular: Path) -> None:
     with running(popular) as server:
-        for path, body in (("/v1/recommend", {"user": "ada"}), ("/v1/events", {"user": "ada", "items": []})):
-            answer = server.post(path, body)
-            assert (answer.status, answer.json["error"]["field"]) == (422, "user")
-            assert answer.json["error"]["remedy"] == "send a history, or start the server with --user-store"
+        answer = server.post("/v1/recommend", {"user": "ada"})
+        assert (answer.status, answer.json["error"]["field"]) == (422, "user")
+        assert answer.json["error"]["remedy"] == "send a history, or start the server with --user-store"
+        answer = server.post("/v1/events", {"user": "ada", "items": []})
+        assert (answer.status, answer.message) == (
+            422,
+            "user='ada': this server has neither a user store nor a stream of events; "
+            "start it with --user-store or --events",
+        )
 
 
 def test_a_store_that_fails_is_503(popular: Path) -> None:
@@ -172,3 +178,51 @@ def test_a_store_that_fails_is_503(popular: Path) -> None:
             assert (answer.status, answer.headers["retry-after"]) == (503, "1")
             assert server.post("/v1/recommend", {"history": []}).status == 200
             assert server.metric("pathdex_user_store_errors_total") == 1
+
+
+def test_a_store_has_one_owner(tmp_path: Path) -> None:
+    place = str(tmp_path / "folder" / "users.sqlite")
+    with owned_store(place):
+        message = (
+            rf"the user store {place} is in use by pathdex serve \(process {os.getpid()} on .*\); "
+            "stop that server, or choose another --user-store"
+        )
+        with pytest.raises(StorageError, match=message), owned_store(place):
+            pass
+    with owned_store(place), owned_store(None), owned_store("redis://x"), owned_store("redis://x"):
+        pass
+
+
+def test_the_lock_of_a_killed_server_is_stale(tmp_path: Path) -> None:
+    place = str(tmp_path / "users.sqlite")
+    script = f"""
+import time
+from pathdex.server.stores import owned_store
+with owned_store({place!r}):
+    print("owned", flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "owned\n"
+        with pytest.raises(StorageError, match=f"process {other.pid} on"), owned_store(place):
+            pass
+        other.kill()
+        other.wait()
+    with owned_store(place):
+        pass
+
+
+def test_no_response_names_a_file(popular: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = tmp_path / "secret"
+    with running(popular, user_store=str(folder / "users.sqlite"), events=str(folder / "events.jsonl")) as server:
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
+        folder.write_text("no folder")
+        for body in ({"user": "ada", "items": [1]}, {"user": "ada"}):
+            answer = server.post("/v1/events" if "items" in body else "/v1/recommend", body)
+            assert answer.status == 503
+            assert b"secret" not in answer.body
+            assert answer.message.endswith("is unavailable; try again later")
+    assert str(folder) in caplog.text

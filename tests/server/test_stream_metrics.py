@@ -24,11 +24,14 @@ def scrape(metrics, path="/metrics"):
 
 def test_figures_appear_once_they_are_known(metrics):
     assert "pathdex_stream_events_total" not in scrape(metrics)
-    metrics.on_step_end(StreamProgress(12, 3.5, None, 0.25, 7, 5, 100, {}, None, 1, 0))
+    metrics.on_step_end(StreamProgress(12, 3.5, None, 0.25, 7, 5, 100, {}, None, 1, 0, 4, 2))
     metrics.on_publish(None)
     text = scrape(metrics)
     assert "# TYPE pathdex_stream_events_total counter\npathdex_stream_events_total 12\n" in text
     assert "pathdex_stream_prequential_recall 0.25\n" in text
+    assert "pathdex_stream_malformed_events_total 1\n" in text
+    assert "pathdex_stream_item_changes_total 4\n" in text
+    assert "pathdex_stream_blocked_events_total 2\n" in text
     assert "pathdex_stream_published_total 1\n" in text
     assert "pathdex_stream_lag_events" not in text
 

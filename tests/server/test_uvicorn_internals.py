@@ -26,7 +26,12 @@ def parameters(function: object) -> list[str]:
     ("method", "expected"),
     [
         (HttpToolsProtocol.connection_made, ["self", "transport"]),
+        (HttpToolsProtocol.connection_lost, ["self", "exc"]),
         (HttpToolsProtocol.data_received, ["self", "data"]),
+        (HttpToolsProtocol.shutdown, ["self"]),
+        (HttpToolsProtocol.on_url, ["self", "url"]),
+        (HttpToolsProtocol.on_header, ["self", "name", "value"]),
+        (HttpToolsProtocol.on_body, ["self", "body"]),
         (HttpToolsProtocol.on_message_begin, ["self"]),
         (HttpToolsProtocol.on_headers_complete, ["self"]),
         (HttpToolsProtocol.on_message_complete, ["self"]),
@@ -35,6 +40,7 @@ def parameters(function: object) -> list[str]:
         (uvicorn.Server.handle_exit, ["self", "sig", "frame"]),
         (uvicorn.Server.capture_signals, ["self"]),
         (uvicorn.Server.run, ["self", "sockets"]),
+        (uvicorn.Server.shutdown, ["self", "sockets"]),
     ],
 )
 def test_overridden_methods_have_the_same_parameters(method: object, expected: list[str]) -> None:
@@ -61,6 +67,7 @@ def test_a_cycle_has_the_attributes_we_read() -> None:
     source = inspect.getsource(RequestResponseCycle.__init__)
     for name in ("response_started", "response_complete"):
         assert f"self.{name} = False" in source
+    assert "self.keep_alive = keep_alive" in source
 
 
 def test_the_server_calls_what_we_override() -> None:

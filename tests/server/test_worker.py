@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,8 @@ import pytest
 
 import pathdex
 from pathdex.errors import BundleError, ServerError
-from pathdex.server.metrics import ServerMetrics
-from pathdex.server.middleware import AccessLog, Authentication, RequestMetrics
+from pathdex.server.metrics import ServerMetrics, new_metrics_file
+from pathdex.server.middleware import AccessLog, Authentication, HostCheck, RequestMetrics
 from pathdex.server.options import ServerOptions
 from pathdex.server.serving import address_of, listen
 from pathdex.server.worker import Worker, add_middleware, resident_bytes
@@ -41,8 +42,9 @@ def test_only_the_layers_in_use_are_added() -> None:
             layer = layer.app
         return found
 
-    assert layers() == [RequestMetrics]
-    assert layers(token="t", access_log=True) == [RequestMetrics, AccessLog, Authentication]
+    assert layers(host="0.0.0.0") == [RequestMetrics]
+    assert layers() == [RequestMetrics, HostCheck]
+    assert layers(token="t", access_log=True) == [RequestMetrics, AccessLog, Authentication, HostCheck]
 
 
 def test_resident_memory_is_reported() -> None:
@@ -84,16 +86,18 @@ def test_a_damaged_model_stops_the_worker(bundle: Path) -> None:
 
 
 @contextmanager
-def starting_worker(model: Path, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def starting_worker(model: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """A worker process that has just received its options, and its address."""
+    metrics = new_metrics_file(1)
     with listen("127.0.0.1", 0) as listening:
         worker = subprocess.Popen(
-            [sys.executable, "-m", "pathdex.server.worker", str(listening.fileno()), "0", str(folder)],
+            [sys.executable, "-m", "pathdex.server.worker", str(listening.fileno()), "0", str(metrics)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=[listening.fileno()],
+            pass_fds=[listening.fileno(), metrics],
         )
+        os.close(metrics)
         assert worker.stdin is not None
         worker.stdin.write(ServerOptions(model=model).to_json() + b"\n")
         worker.stdin.flush()
@@ -103,13 +107,13 @@ def starting_worker(model: Path, folder: Path) -> Iterator[tuple[subprocess.Pope
         assert (worker.returncode, errors) == (0, b"")
 
 
-def test_a_worker_exits_with_its_parent(popular: Path, tmp_path: Path) -> None:
-    with starting_worker(popular, tmp_path) as (worker, url), pathdex.Client(url) as client:
+def test_a_worker_exits_with_its_parent(popular: Path) -> None:
+    with starting_worker(popular) as (worker, url), pathdex.Client(url) as client:
         assert worker.stdout is not None
         assert worker.stdout.readline().startswith(b"ready ")
         assert client.recommend([], 1)
 
 
-def test_a_worker_accepts_no_connection_before_its_model_is_loaded(popular: Path, tmp_path: Path) -> None:
-    with starting_worker(popular, tmp_path) as (_, url), pathdex.Client(url, timeout=60) as client:
+def test_a_worker_accepts_no_connection_before_its_model_is_loaded(popular: Path) -> None:
+    with starting_worker(popular) as (_, url), pathdex.Client(url, timeout=60) as client:
         assert client.recommend([], 1)  # Waits in the socket's queue, where another worker could accept it.

@@ -13,7 +13,7 @@ from pathdex.errors import StorageError
 from pathdex.server.errors import RequestError
 from pathdex.server.limits import ServerLimits
 from pathdex.server.metrics import ServerMetrics
-from pathdex.server.schemas import QueryRequest
+from pathdex.server.schemas import QueryRequest, UserEvents
 from pathdex.server.worker_context import WorkerContext
 
 
@@ -46,7 +46,7 @@ def test_histories_come_from_requests_and_users() -> None:
 
     async def run() -> Any:
         shared = context(store)
-        await shared.append_events([("ada", [1, 2])])
+        await shared.append_events([UserEvents("ada", [1, 2])])
         found = await shared.histories([QueryRequest(history=[3]), QueryRequest(user="ada"), QueryRequest(user=7)])
         await shared.close()
         return found
@@ -68,8 +68,8 @@ def test_a_store_that_fails_is_503() -> None:
     store = MemoryStore()
     store.fails = True
     shared = context(store)
-    with pytest.raises(RequestError, match="the disk is full") as caught:
-        asyncio.run(shared.append_events([("ada", [1])]))
+    with pytest.raises(RequestError, match="the disk of the user store is full; try again later") as caught:
+        asyncio.run(shared.append_events([UserEvents("ada", [1])]))
     assert caught.value.status == 503
     assert "pathdex_user_store_errors_total 1" in shared.metrics.render().decode().splitlines()
 

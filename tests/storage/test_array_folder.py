@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,14 @@ from pathdex.storage.array_folder import (
     MANIFEST,
     FolderFormat,
     file_digest,
+    open_folder,
     read_arrays,
     read_manifest,
     read_stable,
     write_arrays,
     write_folder,
 )
+from tests.bundle_edits import change_manifest
 
 FORMAT = FolderFormat("test-format", "test folder", "write_it()", BundleError, {"kind": str})
 ARRAYS = {"one": np.arange(6).reshape(2, 3), "two": np.zeros(0, np.float32)}
@@ -31,28 +35,29 @@ def write(path: Path, *, overwrite: bool = False, form: FolderFormat = FORMAT) -
     return write_folder(path, form, {"kind": "x"}, lambda folder: write_arrays(folder, ARRAYS), overwrite=overwrite)
 
 
+def arrays_of(path: Path, **options: Any) -> dict[str, Any]:
+    folder, manifest = open_folder(path, FORMAT)
+    with folder:
+        return read_arrays(folder, FORMAT, manifest["files"], **options)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return write(tmp_path / "folder")
-
-
-def change_manifest(path: Path, **changes: Any) -> None:
-    manifest = {**json.loads((path / MANIFEST).read_text()), **changes}
-    (path / MANIFEST).write_text(json.dumps({key: value for key, value in manifest.items() if value is not None}))
 
 
 def test_the_manifest_lists_every_file(path: Path) -> None:
     manifest = read_manifest(path, FORMAT)
     content = (path / "one.npy").read_bytes()
     assert manifest["format"] == "test-format"
-    assert (manifest["schema"], manifest["kind"]) == (1, "x")
+    assert (manifest["schema"], manifest["kind"]) == (2, "x")
     assert set(manifest["files"]) == {"one.npy", "two.npy"}
     assert manifest["files"]["one.npy"] == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 @pytest.mark.parametrize("mmap", [True, False])
 def test_arrays_can_be_read_back(path: Path, mmap: bool) -> None:
-    arrays = read_arrays(path, FORMAT, read_manifest(path, FORMAT)["files"], mmap=mmap)
+    arrays = arrays_of(path, mmap=mmap)
     assert set(arrays) == set(ARRAYS)
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(arrays[name], array)
@@ -103,8 +108,8 @@ def test_a_folder_of_another_format_is_an_error(tmp_path: Path, path: Path) -> N
 
 
 def test_a_newer_schema_is_an_error(path: Path) -> None:
-    change_manifest(path, schema=2)
-    with pytest.raises(BundleError, match=r"has schema 2, newer than this Pathdex reads \(1\); upgrade pathdex"):
+    change_manifest(path, schema=3)
+    with pytest.raises(BundleError, match=r"has schema 3, newer than this Pathdex reads \(2\); upgrade pathdex"):
         read_manifest(path, FORMAT)
 
 
@@ -116,6 +121,10 @@ def test_a_newer_schema_is_an_error(path: Path) -> None:
         ({"kind": None, "files": None}, "kind, files"),
         ({"files": {"one.npy": 3}}, "files"),
         ({"files": {"../one.npy": {"bytes": 1, "sha256": ""}}}, "files"),
+        ({"files": {"one.npy": {"bytes": "1", "sha256": ""}}}, "files"),
+        ({"files": {"one.npy": {"bytes": -1, "sha256": ""}}}, "files"),
+        ({"schema": 0}, "schema"),
+        ({"schema": True}, "schema"),
     ],
 )
 def test_a_damaged_manifest_names_its_broken_keys(path: Path, changes: dict[str, Any], broken: str) -> None:
@@ -129,23 +138,80 @@ def test_checksums_are_verified_up_to_a_limit(path: Path, monkeypatch: pytest.Mo
     content = bytearray((path / "one.npy").read_bytes())
     content[-1] ^= 1
     (path / "one.npy").write_bytes(content)
-    files = read_manifest(path, FORMAT)["files"]
     with pytest.raises(BundleError, match=r"is damaged: the checksum of one.npy is wrong"):
-        read_arrays(path, FORMAT, files)
+        arrays_of(path)
     monkeypatch.setattr(array_folder, "VERIFY_LIMIT", 10)
-    read_arrays(path, FORMAT, files)
+    arrays_of(path)
     with pytest.raises(BundleError, match=r"is damaged: the checksum of one.npy is wrong"):
-        read_arrays(path, FORMAT, files, verify=True)
+        arrays_of(path, verify=True)
 
 
 def test_missing_and_truncated_files_are_errors(path: Path) -> None:
-    files = read_manifest(path, FORMAT)["files"]
     (path / "one.npy").write_bytes((path / "one.npy").read_bytes()[:-5])
     with pytest.raises(BundleError, match=r"is damaged: one.npy has 171 bytes, not 176; copy it again"):
-        read_arrays(path, FORMAT, files)
+        arrays_of(path)
     (path / "one.npy").unlink()
     with pytest.raises(BundleError, match=r"is incomplete: one.npy is missing; copy it again"):
-        read_arrays(path, FORMAT, files)
+        arrays_of(path)
+
+
+def test_a_link_to_a_file_elsewhere_is_an_error(path: Path, tmp_path: Path) -> None:
+    (path / "one.npy").rename(tmp_path / "elsewhere.npy")
+    (path / "one.npy").symlink_to(tmp_path / "elsewhere.npy")
+    with pytest.raises(BundleError, match=r"one.npy cannot be read \(it is a symbolic link, must be a plain file\)"):
+        arrays_of(path)
+
+
+def test_a_manifest_that_is_a_link_is_an_error(path: Path, tmp_path: Path) -> None:
+    (path / MANIFEST).rename(tmp_path / MANIFEST)
+    (path / MANIFEST).symlink_to(tmp_path / MANIFEST)
+    with pytest.raises(BundleError, match=r"no readable manifest.json \(it is a symbolic link, must be a plain file\)"):
+        read_manifest(path, FORMAT)
+
+
+class TestManifestDigest:
+    def test_every_flipped_bit_is_noticed(self, path: Path) -> None:
+        content = (path / MANIFEST).read_bytes()
+        meaning = json.loads(content)
+        for place in range(len(content)):
+            for bit in range(8):
+                changed = bytearray(content)
+                changed[place] ^= 1 << bit
+                (path / MANIFEST).write_bytes(changed)
+                with suppress(BundleError):
+                    assert read_manifest(path, FORMAT) == meaning  # White space has no meaning.
+
+    def test_a_changed_value_is_an_error(self, path: Path) -> None:
+        change_manifest(path, sign=False, kind="y")
+        with pytest.raises(BundleError, match=r"manifest.json is damaged \(digest\); copy it again"):
+            read_manifest(path, FORMAT)
+        change_manifest(path, kind="y")
+        assert read_manifest(path, FORMAT)["kind"] == "y"
+
+    def test_it_cannot_be_left_out(self, path: Path) -> None:
+        change_manifest(path, sign=False, digest=None)
+        with pytest.raises(BundleError, match=r"is damaged \(digest\)"):
+            read_manifest(path, FORMAT)
+
+    def test_earlier_schemas_have_none(self, path: Path) -> None:
+        change_manifest(path, sign=False, digest=None, schema=1)
+        assert read_manifest(path, FORMAT)["kind"] == "x"
+
+    def test_unknown_keys_are_refused_where_all_keys_are_known(self, path: Path) -> None:
+        change_manifest(path, more=1)
+        assert read_manifest(path, FORMAT)["more"] == 1
+        with pytest.raises(BundleError, match=r"is damaged \(more\)"):
+            read_manifest(path, replace(FORMAT, closed=True))
+
+    def test_a_manifest_is_bounded(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(array_folder, "MANIFEST_LIMIT", 10)
+        with pytest.raises(BundleError, match=r"no readable manifest.json \(it has more than 10 bytes\)"):
+            read_manifest(path, FORMAT)
+
+    def test_deep_nesting_is_an_error(self, path: Path) -> None:
+        (path / MANIFEST).write_text("[" * 100_000)
+        with pytest.raises(BundleError, match=r"manifest.json is damaged"):
+            read_manifest(path, FORMAT)
 
 
 def test_a_digest_is_that_of_the_whole_file(tmp_path: Path) -> None:

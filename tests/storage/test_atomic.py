@@ -14,6 +14,7 @@ import pytest
 from pathdex.errors import StorageError
 from pathdex.storage import atomic
 from pathdex.storage.atomic import atomic_folder, atomic_path, atomic_write, publish_folder
+from pathdex.storage.staging import remove_stale
 
 
 @contextmanager
@@ -210,3 +211,48 @@ def test_every_file_and_folder_is_synced_before_the_folder_is_moved(
     monkeypatch.setattr(os, "fsync", record)
     publish_folder(new, target)
     assert synced == ["new/deep/file", "new/deep", "new", "."]
+
+
+def test_a_new_folder_that_the_disk_does_not_confirm_can_be_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = atomic.sync
+
+    def fail(path: Path) -> None:
+        if path == tmp_path:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "sync", fail)
+        with pytest.raises(StorageError, match="the disk does not confirm it"), atomic_folder(tmp_path / "target"):
+            pass
+    assert not (tmp_path / "target").exists()
+    with atomic_folder(tmp_path / "target"):
+        pass
+    assert names(tmp_path) == ["target"]
+
+
+def test_a_folder_that_cannot_be_moved_back_is_kept_and_moved_back_by_the_next_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "old").write_text("x")
+    rename = Path.rename
+
+    def fail(self: Path, to: Path) -> Path:
+        if to == target:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return rename(self, to)
+
+    monkeypatch.setattr(atomic, "exchange", lambda *_: False)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", fail)
+        with pytest.raises(StorageError, match="No space left on device; open it or write it again"):  # noqa: SIM117
+            with atomic_folder(target, overwrite=True):
+                pass
+    assert not target.exists()
+    remove_stale(target)
+    assert names(tmp_path) == ["target"]
+    assert names(target) == ["old"]

@@ -1,10 +1,8 @@
 """Bundles: saved models that read back as written, and survive failures."""
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from pathdex.errors import BundleError, StorageError
 from pathdex.storage import array_folder
 from pathdex.storage.array_folder import MANIFEST
 from pathdex.storage.bundle import WEIGHTS, Bundle, bundle_version, read_bundle, write_bundle
+from tests.bundle_edits import change_manifest
 from tests.storage.test_atomic import file_size_limit
 
 BUNDLE = Bundle(
@@ -30,11 +29,6 @@ def path(tmp_path: Path) -> Path:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
-
-
-def change_manifest(path: Path, **changes: Any) -> None:
-    manifest = {**json.loads((path / MANIFEST).read_text()), **changes}
-    (path / MANIFEST).write_text(json.dumps({key: value for key, value in manifest.items() if value is not None}))
 
 
 def test_a_bundle_reads_back_as_written(path: Path) -> None:
@@ -140,7 +134,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "odd files": (lambda path: change_manifest(path, files={"paths.npy": 3}), "manifest.json is damaged"),
     "newer schema": (
         lambda path: change_manifest(path, schema=99),
-        r"has schema 99, newer than this Pathdex reads \(1\); upgrade pathdex",
+        r"has schema 99, newer than this Pathdex reads \(2\); upgrade pathdex",
     ),
     "missing array": (lambda path: (path / "paths.npy").unlink(), "is incomplete: paths.npy is missing"),
     "missing weights": (lambda path: (path / WEIGHTS).unlink(), "is incomplete: weights.safetensors is missing"),

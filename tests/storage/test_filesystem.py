@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from pathdex.storage import filesystem as module
-from pathdex.storage.filesystem import exchange, make_folders, sync
+from pathdex.storage.filesystem import append_line, exchange, make_folders, sync, write_all, write_file
 
 
 def fail_with(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,3 +91,30 @@ def test_other_systems_are_false(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_other_failures_are_raised(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         exchange(make(tmp_path / "first", "1"), tmp_path / "missing")
+
+
+def test_a_system_that_takes_a_part_at_a_time_gets_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:3]))
+    write_file(tmp_path / "file", [b"abcdefgh", memoryview(b"12345678").cast("H"), b""])
+    assert (tmp_path / "file").read_bytes() == b"abcdefgh12345678"
+
+
+def test_a_failed_write_is_an_error(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("w"):
+        handle = os.open(tmp_path / "file", os.O_RDONLY)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        write_all(handle, b"x")
+    os.close(handle)
+
+
+def test_lines_are_appended_and_synced_with_the_name_of_a_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.readlink(f"/proc/self/fd/{handle}")))
+    append_line(tmp_path / "log", b"one")
+    assert synced == [str(tmp_path / "log"), str(tmp_path)]
+    append_line(tmp_path / "log", b"two")
+    assert (tmp_path / "log").read_bytes() == b"one\ntwo\n"
+    assert len(synced) == 3

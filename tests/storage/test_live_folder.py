@@ -13,6 +13,7 @@ from pathdex.storage.live_folder import (
     CURRENT,
     TENSORS,
     BaseVersion,
+    DamagedCurrentError,
     LiveVersion,
     delta_folder,
     is_live_folder,
@@ -67,7 +68,7 @@ def test_a_damaged_or_missing_delta_is_noticed(tmp_path: Path) -> None:
     file.write_bytes(content[:-1])
     with pytest.raises(BundleError, match="bytes, not"):
         read_delta(tmp_path, 5)
-    with pytest.raises(BundleError, match="does not exist"):
+    with pytest.raises(BundleError, match="does not exist; pass the folder that `pathdex stream` wrote"):
         read_delta(tmp_path, 4)
 
 
@@ -78,11 +79,48 @@ def test_a_damaged_or_missing_delta_is_noticed(tmp_path: Path) -> None:
         ("[]", "has another format"),
         (json.dumps({"format": "pathdex-live", "schema": 9}), "newer than this Pathdex reads; upgrade pathdex"),
         (json.dumps({"format": "pathdex-live", "schema": 1, "bases": [], "base": "x"}), "is damaged"),
+        ("\xff\x00", "is damaged"),
+        ("[" * 100_000, "is damaged"),
     ],
 )
 def test_a_wrong_current_is_an_error(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / CURRENT).write_text(content)
+    (tmp_path / CURRENT).write_text(content, encoding="latin-1")
     with pytest.raises(BundleError, match=message):
+        read_current(tmp_path)
+
+
+def change_current(path: Path, **changes: object) -> None:
+    file = path / CURRENT
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+def test_a_changed_value_of_current_is_noticed(tmp_path: Path) -> None:
+    write_current(tmp_path, VERSION)
+    change_current(tmp_path, last_delta=42)
+    with pytest.raises(DamagedCurrentError, match="its checksum is wrong"):
+        read_current(tmp_path)
+    change_current(tmp_path, last_delta=43)
+    assert read_current(tmp_path) == VERSION
+
+
+def test_current_of_an_earlier_release_has_no_checksum(tmp_path: Path) -> None:
+    write_current(tmp_path, VERSION)
+    change_current(tmp_path, checksum=None)
+    assert read_current(tmp_path) == VERSION
+    change_current(tmp_path, last_delta="43")
+    with pytest.raises(DamagedCurrentError, match="is damaged"):
+        read_current(tmp_path)
+
+
+def test_a_damaged_current_names_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / CURRENT).write_text("{")
+    with pytest.raises(DamagedCurrentError, match="restore CURRENT or the folder from a backup, or remove CURRENT and"):
+        read_current(tmp_path)
+    (tmp_path / "base-000003").mkdir()
+    with pytest.raises(DamagedCurrentError, match="base-000003 is a model of its own that can be used meanwhile"):
+        read_current(tmp_path)
+    (tmp_path / "stream.json").write_text("{}")
+    with pytest.raises(DamagedCurrentError, match="; run `pathdex stream` again, it publishes again"):
         read_current(tmp_path)
 
 

@@ -16,7 +16,15 @@ from pathdex.errors import BundleError, StorageError
 from pathdex.storage import live_writer, tensor_file
 from pathdex.storage.bundle import Bundle, read_bundle, write_bundle
 from pathdex.storage.folder_lock import LOCK
-from pathdex.storage.live_folder import DELTAS, delta_folder, read_current, read_delta
+from pathdex.storage.live_folder import (
+    CURRENT,
+    DELTAS,
+    DamagedCurrentError,
+    LiveVersion,
+    delta_folder,
+    read_current,
+    read_delta,
+)
 from pathdex.storage.live_writer import LiveWriter
 from tests.storage.test_kill import start
 
@@ -85,9 +93,11 @@ def test_rolling_back_forgets_later_deltas(live: Path) -> None:
         assert total(live) == 5
         writer.roll_back(2)
         assert total(live) == 11
-        with pytest.raises(BundleError, match="holds no base 9 to go back to; it keeps: 1, 2"):
+        with pytest.raises(BundleError, match="keeps no base 9; choose one of: 1, 2"):
             writer.roll_back(9)
-        with pytest.raises(BundleError, match="holds no base to go back to"):
+        with pytest.raises(
+            BundleError, match="keeps no base before the current one, 1; there is nothing to go back to"
+        ):
             writer.roll_back(1) and writer.roll_back()
 
 
@@ -125,7 +135,7 @@ def test_a_full_disk_changes_nothing(live: Path, monkeypatch: pytest.MonkeyPatch
 
     with LiveWriter(live) as writer:
         with monkeypatch.context() as patch:
-            patch.setattr(tensor_file, "save_file", full)
+            patch.setattr(tensor_file, "write_file", full)
             with pytest.raises(StorageError, match="No space left on device; free space"):
                 append(writer, 100)
         assert total(live) == 11
@@ -187,3 +197,47 @@ def test_a_delta_that_a_killed_process_left_is_replaced(live: Path) -> None:
         assert not orphan.exists()
         append(writer, 100)
     assert total(live) == 111
+
+
+def test_a_damaged_current_is_replaced_on_request(live: Path) -> None:
+    (live / CURRENT).write_text("{")
+    with pytest.raises(DamagedCurrentError, match="is damaged"):
+        LiveWriter(live)
+    with LiveWriter(live, replaces_damaged=True) as writer:
+        assert writer.version is None
+        assert "is damaged" in str(writer.damage)
+        assert (live / "base-000001").exists()
+        writer.add_base(lambda folder: write_base(folder, 5))
+        append(writer, 2)
+    assert total(live) == 7
+    assert read_current(live).base.name == "base-000002"
+    assert not (live / "base-000001").exists()
+    with LiveWriter(live, replaces_damaged=True) as writer:
+        assert writer.damage is None
+
+
+def test_a_version_that_the_disk_did_not_confirm_is_taken_back_before_its_delta_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LiveWriter(tmp_path) as writer:
+        writer.add_base(write_base)
+        append(writer, 1)
+        publish = live_writer.write_current
+
+        def fail_after(path: Path, version: LiveVersion) -> None:
+            publish(path, version)
+            raise StorageError("is written, but the disk does not confirm it")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(live_writer, "write_current", fail_after)
+            with pytest.raises(StorageError, match="does not confirm"):
+                append(writer, 10)
+        seen: list[int] = []
+
+        def look(path: Path, version: LiveVersion) -> None:
+            publish(path, version)
+            seen.append(total(path))
+
+        monkeypatch.setattr(live_writer, "write_current", look)
+        assert append(writer, 100) == 2
+        assert seen == [1, 101]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pathdex.storage import staging as module
-from pathdex.storage.staging import EMPTY_SECONDS, UNKNOWN_SECONDS, remove_stale, staging_folder
+from pathdex.storage.staging import EMPTY_SECONDS, UNKNOWN_SECONDS, UnconfirmedError, remove_stale, staging_folder
 
 
 def make(target: Path, *inner: str) -> Path:
@@ -105,4 +105,25 @@ def test_a_target_that_a_killed_process_moved_away_is_restored(tmp_path: Path, e
         (target / "newer").mkdir(parents=True)
     remove_stale(target)
     assert [file.name for file in target.iterdir()] == (["newer"] if exists else [])
+    assert not staging.exists()
+
+
+def test_staging_is_kept_while_what_it_replaced_may_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write() -> None:
+        with staging_folder(tmp_path / "target") as folder:
+            (folder / "new").mkdir()
+            raise UnconfirmedError("not on disk")
+
+    with pytest.raises(UnconfirmedError):
+        write()
+    (staging,) = tmp_path.iterdir()
+
+    def fail(_: Path) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "sync", fail)
+        remove_stale(tmp_path / "target")
+    assert staging.exists()
+    remove_stale(tmp_path / "target")
     assert not staging.exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pathdex.errors import ConfigError
+from pathdex.errors import ConfigError, StorageError
 from pathdex.training.callbacks import (
     Callback,
     JsonLines,
@@ -89,3 +89,8 @@ def test_one_callback_may_be_passed_alone_and_anything_else_is_refused() -> None
         following([3]),
     ):  # type: ignore[list-item]
         pass
+
+
+def test_a_log_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"cannot write .*log\.jsonl: No such file or directory; free space"):
+        JsonLines(tmp_path / "missing" / "log.jsonl").on_epoch_end(RECORD)

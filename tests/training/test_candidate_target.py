@@ -58,4 +58,4 @@ def test_every_m_step_approaches_the_target(wanted: int) -> None:
     assert len(steps) == 2
     for record in steps:
         assert record["candidates_per_query"] == pytest.approx(wanted, rel=0.2)
-        assert record["item_mean_size"] == pytest.approx(record["wanted_path_size"], rel=0.2)
+        assert record["item_mean_size"] == pytest.approx(record["wanted_path_size"], rel=0.3)

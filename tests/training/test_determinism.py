@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numba
 import torch
 
@@ -35,3 +38,12 @@ def test_a_seeded_step_draws_what_torch_draws_with_that_seed() -> None:
     expected = torch.rand(5)
     seed_step(7, torch.device("cpu"))
     assert torch.rand(5).equal(expected)
+
+
+def test_the_compiler_of_torch_is_not_imported() -> None:
+    program = (
+        "import sys, torch; from pathdex.training.determinism import deterministic\n"
+        "with deterministic(torch.device('cpu')): torch.rand(2).sum()\n"
+        "assert 'torch._inductor' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

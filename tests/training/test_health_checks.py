@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from pathdex.training.health_checks import index_warnings
+from pathdex.config import Config
+from pathdex.training.health_checks import index_warnings, outgrown_warning
 
 GOOD: dict[str, Any] = {"used_paths": 1000, "entropy_share": 0.9, "item_mean_size": 8.0, "top_size": 40}
 
@@ -38,3 +39,10 @@ def test_fixed_penalty_has_no_target_size() -> None:
 def test_docs_explain_every_code() -> None:
     page = (Path(__file__).parents[2] / "docs" / "warnings.md").read_text()
     assert all(f"## {code}" in page for code in ("W101", "W102", "W103", "W104"))
+
+
+def test_a_catalogue_that_needs_more_than_half_of_the_paths_has_outgrown_them() -> None:
+    config = Config(num_nodes=10, depth=2, paths_per_item=2, path_size=4)
+    assert outgrown_warning(100, config) is None
+    expected = "W301: 101 items need about 50 paths, and num_nodes=10 has 100; train a model on more nodes and stream "
+    assert outgrown_warning(101, config) == f"{expected}--from it"

@@ -18,8 +18,10 @@ from pathdex.cli.inspect import inspect
 from pathdex.cli.recommend import recommend
 from pathdex.cli.reproduce import reproduce
 from pathdex.cli.serve import serve
+from pathdex.cli.simulate import simulate
 from pathdex.cli.stream import stream
 from pathdex.cli.train import train
+from pathdex.cli.verify import verify
 from pathdex.cli.warmup import warmup
 
 app = typer.Typer(
@@ -55,7 +57,21 @@ for function in (data.describe, data.validate, data.fetch, data.generate):
     data_app.command()(command(function))
 for function in (live.status, live.compact, live.rollback):
     live_app.command()(command(function))
-for function in (demo, train, evaluate, compare, reproduce, recommend, inspect, serve, stream, warmup, doctor):
+for function in (
+    demo,
+    train,
+    evaluate,
+    compare,
+    reproduce,
+    simulate,
+    recommend,
+    inspect,
+    serve,
+    stream,
+    verify,
+    warmup,
+    doctor,
+):
     app.command()(command(function))
 
 

@@ -21,7 +21,12 @@ P = ParamSpec("P")
 FAILED = 1
 INTERRUPTED = 130
 
-RunPath = Annotated[Path, typer.Argument(help="The --out folder of `pathdex train`, or a saved model.", metavar="RUN")]
+RunPath = Annotated[
+    Path,
+    typer.Argument(
+        help="The --out folder of `pathdex train` or `pathdex stream`, a live folder, or a saved model.", metavar="RUN"
+    ),
+]
 _Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 

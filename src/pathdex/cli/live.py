@@ -8,26 +8,47 @@ from typing import Annotated
 import typer
 
 from pathdex.cli.console import out
+from pathdex.cli.options import JsonFile
 from pathdex.tables import TextTable, pairs
 
 Folder = Annotated[Path, typer.Argument(help="A live folder.", show_default=False)]
 
 
-def status(folder: Folder) -> None:
-    """Show the base, the deltas and the older bases of a live folder.
+def status(folder: Folder, json_file: JsonFile = None) -> None:
+    """Show the base, the deltas and the older bases of a live folder: when each was written, and its items.
 
-    Example:
+    Examples:
 
         pathdex live status live/
-    """
-    from pathdex.storage.live_folder import read_current
 
-    version, console = read_current(folder), out()
-    deltas = f"{version.first_delta} to {version.last_delta}" if version.deltas else "none"
-    facts = {"base": version.base.name, "deltas after it": deltas, "version": version.digest[:12]}
+        pathdex live status live/ --json status.json
+    """
+    from pathdex.recommenders.live_status import live_status
+    from pathdex.storage.json_file import write_json
+
+    found, console = live_status(folder), out()
+    deltas = f"{found.first_delta} to {found.last_delta}" if found.last_delta >= found.first_delta else "none"
+    facts = {
+        "base": found.base,
+        "deltas after it": deltas,
+        "version": found.digest[:12],
+        "last publish": found.published,
+    }
     console.print(pairs(f"Live folder {folder}", facts))
-    rows = [[str(one.number), str(one.delta), one.digest[:12]] for one in version.bases]
-    console.print(TextTable("\nBases", ["base", "contains deltas up to", "version"], rows, text_columns=3))
+    rows = [
+        [
+            f"{one.number}{' (current)' if one.is_current else ''}",
+            one.written or "cannot be read",
+            "" if one.items is None else f"{one.items:,}",
+            str(one.delta),
+            one.digest[:12],
+        ]
+        for one in found.bases
+    ]
+    columns = ["base", "written", "items", "contains deltas up to", "version"]
+    console.print(TextTable("\nBases", columns, rows, text_columns=2))
+    if json_file is not None:
+        write_json(json_file, found.to_dict())
 
 
 def compact(folder: Folder) -> None:
@@ -40,7 +61,9 @@ def compact(folder: Folder) -> None:
         pathdex live compact live/
     """
     from pathdex.recommenders.live_publisher import LivePublisher
+    from pathdex.storage.live_folder import read_current
 
+    read_current(folder)  # Opening it for publishing would create it.
     with LivePublisher(folder) as publisher:
         publisher.compact()
         out().print(f"{folder} now has the base {publisher.version.base.name}")
@@ -50,13 +73,24 @@ def rollback(
     folder: Folder,
     base: Annotated[int | None, typer.Option(help="Number of the base; default: the one before the current.")] = None,
 ) -> None:
-    """Make an older base current again. Servers that follow the folder load it.
+    """Make an older base current again. Servers that follow the folder load it. Stop the stream or publisher first.
 
     Example:
 
         pathdex live rollback live/ --base 6
     """
     from pathdex.recommenders.live_publisher import LivePublisher
+    from pathdex.recommenders.live_status import live_status
+    from pathdex.storage.live_folder import read_current
+    from pathdex.storage.run_folder import STREAM_REQUEST
 
+    read_current(folder)  # Opening it for publishing would create it.
     with LivePublisher(folder) as publisher:
-        out().print(f"{folder} is back at the base {publisher.rollback(base).name}")
+        publisher.rollback(base)
+    console = out()
+    console.print(f"{folder} is back at the base {live_status(folder).current}", soft_wrap=True)
+    if (folder / STREAM_REQUEST).exists():
+        told = (
+            "If the stream continues, it publishes its own state again. To learn on from this base, start a new stream"
+        )
+        console.print(f"{told} --from {folder}.", soft_wrap=True)

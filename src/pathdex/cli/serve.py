@@ -35,6 +35,21 @@ def serve(
         str | None,
         typer.Option(help="Store histories by user: a SQLite file, or redis://host:6379/0.", metavar="PLACE"),
     ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option(
+            help="Append events and item changes to a stream: a .jsonl file, redis://, nats:// or kafka://.",
+            metavar="SINK",
+        ),
+    ] = None,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Accept requests for this host name; repeat it for more. *.NAME allows all names under NAME, * any. "
+            "[default: any; on a loopback address localhost. IP addresses are always accepted]",
+            metavar="NAME",
+        ),
+    ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -46,7 +61,12 @@ def serve(
     access_log: Annotated[
         bool, typer.Option("--access-log", help="Log each request to standard error as a line of JSON.")
     ] = False,
-    watch: Annotated[float, typer.Option(help="Seconds between checks for a new model; 0: never check.")] = 2.0,
+    watch: Annotated[
+        float,
+        typer.Option(
+            help="Seconds between checks for a new model; 0: never check. A live folder is checked every 0.1."
+        ),
+    ] = 2.0,
 ) -> None:
     """Serve a model over HTTP. A new version at the same path is loaded without dropping a request.
 
@@ -55,6 +75,8 @@ def serve(
         pathdex serve runs/first
 
         pathdex serve runs/first --host 0.0.0.0 --workers 4 --user-store users.sqlite --token-file token.txt
+
+        pathdex serve live/ --events 'redis://localhost:6379/0?stream=events'
     """
     from pathdex.system import MESSAGES, SERVER
 
@@ -71,6 +93,8 @@ def serve(
         catalogue=catalogue,
         catalogue_item=catalogue_item,
         user_store=user_store,
+        events=events,
+        allowed_hosts=tuple(allowed_hosts or ()),
         token=read_token(token_file),
         public_metrics=public_metrics,
         access_log=access_log,

@@ -13,6 +13,7 @@ from pathdex.cli.command import gathers, option
 from pathdex.cli.console import err, out
 from pathdex.cli.options import takes_columns, takes_parameters, takes_run_options
 from pathdex.cli.progress import Log
+from pathdex.errors import StorageError
 from pathdex.training.stream.options import StreamOptions
 
 if TYPE_CHECKING:
@@ -53,8 +54,15 @@ def stream(
         Path | None, Option("--from", help="Continue from this run or model instead of from nothing.", metavar="RUN")
     ] = None,
     follow: Annotated[bool, Option("--follow", help="Wait for more where a file or folder ends.")] = False,
-    max_events: Annotated[int | None, Option(help="Stop after so many events since the stream began.")] = None,
-    publish_seconds: Annotated[float, Option(help="Seconds between published models.")] = 1.0,
+    catalogue: Annotated[
+        Path | None,
+        Option(help="Catalogue table: new items start near those with the same attributes.", metavar="FILE"),
+    ] = None,
+    catalogue_item: Annotated[
+        str | None, Option(help="Item column of the catalogue table, if it has an unusual name.", metavar="NAME")
+    ] = None,
+    max_events: Annotated[int | None, Option(help="Stop after so many events since the stream began.", min=1)] = None,
+    publish_seconds: Annotated[float, Option(help="Seconds between publishes.")] = 0.5,
     checkpoint_seconds: Annotated[float, Option(help="Seconds between checkpoints.")] = 10.0,
     metrics_port: Annotated[
         int | None, Option(help="Serve Prometheus metrics on this port of localhost; 0: any free port.")
@@ -71,62 +79,76 @@ def stream(
 
         pathdex stream 'redis://localhost:6379/0?stream=events' --from runs/first --out live/
     """
-    from pathdex.data.event_sources import open_source
-    from pathdex.data.event_sources.broker_url import without_password
-    from pathdex.experiments.stream_folder import StreamFolder
-    from pathdex.recommenders.deep_retrieval import DeepRetrieval
-    from pathdex.recommenders.stream_trainer import StreamCallback, StreamTrainer
+    with _Signals() as signals:  # Before the imports, which take a second.
+        from pathdex.data.attributes import Attributes
+        from pathdex.data.event_sources import open_source
+        from pathdex.data.event_sources.broker_url import without_password
+        from pathdex.experiments.stream_folder import StreamFolder
+        from pathdex.recommenders.deep_retrieval import DeepRetrieval
+        from pathdex.recommenders.stream_trainer import StreamCallback, StreamTrainer
+        from pathdex.storage.live_folder import CURRENT
 
-    if reading.pop("format", None) is not None:
-        raise BadParameter("a stream has no --format; name the file .jsonl, .csv or .parquet")
-    if model is not None and parameters:
-        raise BadParameter(f"--{next(iter(parameters)).replace('_', '-')} cannot change with --from")
-    shown = without_password(source)
-    unfitted = DeepRetrieval(**parameters, **run_options)
-    request = {
-        "source": shown,
-        "columns": reading,
-        "from": None if model is None else str(model),
-        "parameters": parameters,
-        "options": dataclasses.asdict(StreamOptions(**stream_options)),
-        "seed": unfitted.options.seed,
-    }
-    log = Log(err())
-    with _Signals() as signals, StreamFolder.open(folder, request) as keeper:
-        events = open_source(source, follow=follow, dead_letters=keeper.dead_letters, **reading)
-        begin = unfitted if model is None else keeper.first_model(model)
-        keeper.record_request()
-        callbacks: list[StreamCallback] = [_Progress(log)]
-        exporter = None
-        if metrics_port is not None:
-            from pathdex.server.stream_metrics import StreamMetrics
+        if reading.pop("format", None) is not None:
+            raise BadParameter("a stream has no --format; name the file .jsonl, .csv or .parquet")
+        if model is not None and parameters:
+            raise BadParameter(f"--{next(iter(parameters)).replace('_', '-')} cannot change with --from")
+        shown = without_password(source)
+        unfitted = DeepRetrieval(**parameters, **run_options)
+        request = {
+            "source": shown,
+            "columns": reading,
+            "from": None if model is None else str(model),
+            "parameters": parameters,
+            "options": dataclasses.asdict(StreamOptions(**stream_options)),
+            "seed": unfitted.options.seed,
+            "catalogue": None if catalogue is None else str(catalogue),
+            "catalogue_item": catalogue_item,
+        }
+        table = None if catalogue is None else Attributes.read(catalogue, item=catalogue_item)
+        log = Log(err())
+        with StreamFolder.open(folder, request) as keeper:
+            events = open_source(source, follow=follow, dead_letters=keeper.dead_letters, **reading)
+            begin = unfitted if model is None else keeper.first_model(model)
+            keeper.record_request()
+            callbacks: list[StreamCallback] = [_Progress(log)]
+            exporter = None
+            if metrics_port is not None:
+                from pathdex.server.stream_metrics import StreamMetrics
 
-            exporter = StreamMetrics(metrics_port)
-            callbacks.append(exporter)
-            log.print(f"metrics: http://127.0.0.1:{exporter.port}/metrics")
-        try:
-            trainer = StreamTrainer(
-                events,
-                begin,
-                options=StreamOptions(**stream_options),
-                keeper=keeper,
-                callbacks=callbacks,
-                publish_seconds=publish_seconds,
-                checkpoint_seconds=checkpoint_seconds,
-            )
-            log.print(f"{'continuing' if keeper.has_checkpoint else 'streaming'} from {shown} into {folder}")
-            signals.stop(trainer)
-            trainer.run(max_events)
-        finally:
-            events.close()
-            if exporter is not None:
-                exporter.close()
-    state = trainer.online.state
+                exporter = StreamMetrics(metrics_port)
+                callbacks.append(exporter)
+                log.print(f"metrics: http://127.0.0.1:{exporter.port}/metrics")
+            try:
+                trainer = StreamTrainer(
+                    events,
+                    begin,
+                    options=StreamOptions(**stream_options),
+                    keeper=keeper,
+                    callbacks=callbacks,
+                    publish_seconds=publish_seconds,
+                    checkpoint_seconds=checkpoint_seconds,
+                )
+                trainer.online.use_table(table)
+                log.print(f"{'continuing' if keeper.has_checkpoint else 'streaming'} from {shown} into {folder}")
+                if keeper.live.damage is not None:
+                    log.print(f"{folder / CURRENT} was damaged; the model is published again from the checkpoint")
+                signals.stop(trainer)
+                trainer.run(max_events)
+            finally:
+                events.close()
+                if exporter is not None:
+                    exporter.close()
+        _print_result(trainer, folder, keeper.dead_letters)
+
+
+def _print_result(trainer: StreamTrainer, folder: Path, dead_letters: Path) -> None:
+    state, recall = trainer.online.state, trainer.prequential.overall
     counted = f"{state.counters.events:,} events, {len(state.catalogue):,} items, {len(state.learner.sizes):,} paths"
-    recall = trainer.prequential.overall
     out().print(f"{folder}: {counted}" + ("" if recall is None else f", prequential recall@10 {100 * recall:.2f}%"))
-    if trainer.malformed:
-        out().print(f"{trainer.malformed:,} malformed events are in {keeper.dead_letters}")
+    if state.counters.malformed:
+        out().print(f"{state.counters.malformed:,} malformed events are in {dead_letters}")
+    if state.counters.lost:
+        out().print(f"{state.counters.lost:,} events were dropped by the broker before they were read")
 
 
 class _Signals:
@@ -172,11 +194,29 @@ class _Progress:
             *([] if progress.recall is None else [f"recall {100 * progress.recall:.2f}%"]),
             f"{progress.items:,} items",
             f"{progress.used_paths:,} paths",
-            f"M-step in {progress.events_to_m_step:,}",
-            *([f"{progress.malformed:,} malformed"] if progress.malformed else []),
-            *([f"{progress.lost:,} lost"] if progress.lost else []),
+            f"M-step in {_time_to(progress)}",
+            *(
+                f"{count:,} {what}"
+                for count, what in (
+                    (progress.item_changes, "item changes"),
+                    (progress.blocked, "of removed items"),
+                    (progress.malformed, "malformed"),
+                    (progress.lost, "lost"),
+                )
+                if count
+            ),
         ]
         self.log.progress("  ".join(parts))
 
     def on_publish(self, model: DeepRetrieval) -> None:
         """Servers log it."""
+
+    def on_write_failure(self, error: StorageError) -> None:
+        self.log.print(f"{error}; learning goes on, and writing is tried again")
+
+
+def _time_to(progress: StreamProgress) -> str:
+    """The time to the next M-step at the present rate."""
+    if progress.events_per_second < 1:
+        return f"{progress.events_to_m_step:,} events"
+    return f"{progress.events_to_m_step / progress.events_per_second:,.0f} s"

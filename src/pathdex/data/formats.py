@@ -60,10 +60,20 @@ def reading(name: str) -> Iterator[None]:
     """Turn the errors of polars, Arrow and the system into one `DataError`."""
     try:
         yield
-    except (pl.exceptions.PolarsError, pa.ArrowException, zipfile.BadZipFile, OSError, EOFError) as error:
+    except _READ_ERRORS as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         remedy = "for a file: get it again, or name its format with format=; for a frame: cast columns of mixed types"
         raise DataError(Problem(f"{name} cannot be read ({reason})", remedy=remedy)) from error
+
+
+_READ_ERRORS = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    pa.ArrowException,
+    zipfile.BadZipFile,
+    OSError,
+    EOFError,
+)
 
 
 def _format_of(path: Path) -> str:
@@ -92,7 +102,27 @@ def _scan_parquet(path: Path) -> pl.LazyFrame:
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise DataError(Problem(f"{path} holds no Parquet files", remedy="check the path"))
-    return pl.scan_parquet(files, glob=False)
+    # Arrow decodes the pages: those of a damaged file make polars abort the process.
+    import pyarrow.dataset
+
+    dataset = pyarrow.dataset.dataset([str(file) for file in files], format="parquet")
+    for fragment in dataset.get_fragments():
+        if not fragment.physical_schema.equals(dataset.schema):
+            raise pa.ArrowInvalid(f"{fragment.path} has other columns than {files[0]}")
+        _check_row_counts(fragment.metadata)
+    return pl.scan_pyarrow_dataset(dataset)
+
+
+def _check_row_counts(footer: Any) -> None:
+    """Refuse a Parquet footer whose numbers of rows disagree: Arrow would allocate memory for the largest."""
+    groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
+    for group in groups:
+        for column in (group.column(place) for place in range(group.num_columns)):
+            if not 0 <= group.num_rows <= column.num_values:
+                rule = f"has {column.num_values:,} values in {group.num_rows:,} rows"
+                raise pa.ArrowInvalid(f"the column {column.path_in_schema} {rule}")
+    if sum(group.num_rows for group in groups) != footer.num_rows:
+        raise pa.ArrowInvalid(f"the parts of the file do not have {footer.num_rows:,} rows together")
 
 
 def _scan_inter(path: Path) -> pl.LazyFrame:

@@ -20,9 +20,8 @@ from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import DataError
 from pathdex.storage.array_folder import (
     FolderFormat,
+    open_folder,
     read_arrays,
-    read_manifest,
-    read_stable,
     repair,
     write_arrays,
     write_folder,
@@ -87,14 +86,11 @@ def _save(path: AnyPath, form: FolderFormat, parts: Mapping[str, Any], facts: Fa
 
 def _load(path: AnyPath, form: FolderFormat, build: Callable[[Facts, Arrays], _T], mmap: bool) -> _T:
     """What `build` makes of the manifest and the arrays. Arrays read into memory are always verified."""
-    folder = Path(path)
-
-    def read() -> tuple[Facts, Arrays]:
-        manifest = read_manifest(folder, form)
-        return manifest, read_arrays(folder, form, manifest["files"], mmap=mmap, verify=None if mmap else True)
-
+    folder, manifest = open_folder(Path(path), form)
+    with folder:
+        arrays = read_arrays(folder, form, manifest["files"], mmap=mmap, verify=None if mmap else True)
     try:
-        return build(*read_stable(folder, form, read))
+        return build(manifest, arrays)
     except KeyError as error:
         raise DataError(f"{path} is damaged: its manifest lacks {error}; {repair(form)}") from error
 

@@ -52,7 +52,7 @@ class Vocabulary:
         """From a column of distinct integers or strings, without creating a Python object per id."""
         if ids.dtype.is_integer():
             return cls(ids.cast(pl.Int64).to_numpy())
-        column = pa.concat_arrays([ids.to_arrow().cast(pa.large_string())])
+        column = pa.concat_arrays([ids.alias("").to_arrow().cast(pa.large_string())])
         _, offsets, text = column.buffers()
         ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
         used = np.frombuffer(text or b"", np.uint8)[ends[0] : ends[-1]]
@@ -61,7 +61,7 @@ class Vocabulary:
     @classmethod
     def encode(cls, column: pl.Series) -> tuple[NDArray[np.int32], Vocabulary]:
         """The distinct values of a column in sorted order, and the code of each row. The column has no nulls."""
-        encoded = column.rechunk().to_arrow().dictionary_encode()
+        encoded = column.rechunk().alias("").to_arrow().dictionary_encode()
         distinct = pl.Series(encoded.dictionary)
         order = distinct.arg_sort().to_numpy()
         place = np.empty(len(order), np.int32)
@@ -185,13 +185,18 @@ class Vocabulary:
     @property
     def _index(self) -> NDArray[np.int32]:
         if self._slots is None:
-            from pathdex.data.id_index import index_integers, index_texts
-
-            ids, gone = self._integers, np.zeros(len(self), np.bool_)
-            gone[self._removed] = True
-            slots = index_texts(self._text, self._offsets, gone) if ids is None else index_integers(ids, gone)
-            self._slots = _read_only(slots)
+            self._slots = _read_only(self.build_index())
         return self._slots
+
+    def build_index(self) -> NDArray[np.int32]:
+        """The hash index of the ids: one code per distinct id."""
+        from pathdex.data.id_index import index_integers, index_texts
+
+        gone = np.zeros(len(self), np.bool_)
+        gone[self._removed] = True
+        if self._integers is None:
+            return index_texts(self._text, self._offsets, gone)
+        return index_integers(self._integers, gone)
 
     def _find(self, keys: Sequence[Any]) -> NDArray[np.int64]:
         """The codes of keys: text for text ids; for integer ids, integers or None for what cannot be one."""

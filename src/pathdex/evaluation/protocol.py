@@ -16,7 +16,8 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.errors import DataError, Problem, QueryError
 from pathdex.progress import Progress
-from pathdex.recommenders.base import Recommender, check_positive
+from pathdex.recommenders.arguments import check_positive
+from pathdex.recommenders.base import Recommender
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, join_rankings, row_blocks
 from pathdex.storage.json_file import write_json

@@ -27,7 +27,7 @@ def provenance(
     request: ReportRequest, records: Sequence[Mapping[str, Any]], folder: Path, *, checksum: str, command: str
 ) -> dict[str, Any]:
     """The provenance of a finished report in a folder, with the records of its steps."""
-    system = examine(folder)
+    found = environment(folder)
     kept = ("step", "title", "started", "seconds", "peak_memory", "pathdex", "code")
     return {
         "command": command,
@@ -37,8 +37,20 @@ def provenance(
         "split": request.split,
         "preset": request.preset,
         "seeds": list(request.seeds),
-        "threads": request.threads or system.torch_threads,
+        "threads": request.threads or found["threads"],
         "device": request.device,
+        "versions": found["versions"],
+        "machine": found["machine"],
+        "seconds": sum(record["seconds"] for record in records),
+        "steps": [{name: record.get(name) for name in kept} for record in records],
+    }
+
+
+def environment(folder: Path) -> dict[str, Any]:
+    """Versions, the machine and the number of threads."""
+    system = examine(folder)
+    return {
+        "threads": system.torch_threads,
         "versions": {**system.versions, **{name: package_version(name) for name in OPTIONAL_PACKAGES}},
         "machine": {
             "processor": _processor(),
@@ -47,8 +59,6 @@ def provenance(
             "system": f"{platform.system()} {platform.release()}",
             "load_average": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
         },
-        "seconds": sum(record["seconds"] for record in records),
-        "steps": [{name: record.get(name) for name in kept} for record in records],
     }
 
 

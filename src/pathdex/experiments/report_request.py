@@ -13,7 +13,7 @@ from pathdex.errors import ConfigError, Problem, RunError
 from pathdex.experiments.method_specs import METHOD_SPECS, choose_methods
 from pathdex.experiments.presets import FULL, QUICK, Budget, find_preset
 from pathdex.experiments.run_request import TrainOptions, make_run_request
-from pathdex.recommenders.base import check_n
+from pathdex.recommenders.arguments import check_positive
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.registry import make_estimator
@@ -81,7 +81,7 @@ def make_report_request(given: ReproduceOptions) -> ReportRequest:
     split = {**({} if given.split.get("kind", "users") != "users" else preset.split), **given.split}
     checked = make_run_request(TrainOptions(given.source, reading, split, {}, given.options))
     n = preset.n if given.n is None else given.n
-    check_n(n)
+    check_positive("n", n, "ask for one item or more")
     seeds = tuple(given.seeds or (preset.seeds[:1] if given.quick else preset.seeds))
     if len(set(seeds)) < len(seeds):
         raise ConfigError([Problem("must differ", "seeds", list(seeds), "leave repeated seeds out")])

@@ -19,6 +19,7 @@ from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.storage.array_folder import MANIFEST
 from pathdex.storage.atomic import atomic_folder, atomic_write
 from pathdex.storage.checkpoint import load_checkpoint
+from pathdex.storage.folder_lock import folder_lock
 from pathdex.storage.json_file import write_json
 from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, LOG, REQUEST, SPLIT, find_bundle
 from pathdex.training.callbacks import Callback, JsonLines, TensorBoard, default_callbacks
@@ -95,8 +96,15 @@ class Run:
     ) -> DeepRetrieval:
         """Train to the end, from the checkpoint if there is one, and save the bundle.
 
-        `callbacks` are called in addition to the log writer; None means `default_callbacks()`.
+        `callbacks` are called in addition to the log writer; None means `default_callbacks()`. If another process
+        trains in this folder, a `StorageError` names it.
         """
+        if self.finished:
+            return self.model()
+        with folder_lock(self.path, "pathdex train"):
+            return self._train(split, callbacks, tensorboard)
+
+    def _train(self, split: Split | None, callbacks: Sequence[Callback] | None, tensorboard: bool) -> DeepRetrieval:
         if self.finished:
             return self.model()
         resume = self.checkpoint.exists()

@@ -93,6 +93,40 @@ def place_items(items: ArrayLike, codes: ArrayLike, paths: Ints, sizes: PathSize
     _place(items, codes, paths, sizes.make_room(codes.size))
 
 
+def join_best_path(items: ArrayLike, scores: ScoreTable, paths: Ints, sizes: PathSizes) -> None:
+    """Put items on the path with their largest score, if they are not, instead of the last of theirs; in place.
+
+    For items that have been seen once. Differs from the paper: with N_v = 1, the penalty drives an item from all paths
+    that its user is led to, and no query finds it.
+    """
+    items = int_array("items", items, None)
+    best, own = scores.codes[items, 0], paths[items]
+    leaves = (scores.scores[items, 0] > 0) & (own != best[:, None]).all(axis=1)
+    place_items(items[leaves], np.column_stack([best, own[:, :-1]])[leaves], paths, sizes)
+
+
+def paths_with_room(
+    paths: ArrayLike, sizes: PathSizes, num_nodes: int, depth: int, room: float, generator: np.random.Generator
+) -> Ints:
+    """Distinct paths near the given ones (path,), one for each: itself if it has fewer than `room` items.
+
+    Otherwise the smallest of some random paths with the longest common prefix under which one has room. If every path
+    that is tried is full, the smallest of the last ones.
+    """
+    chosen: list[int] = []
+    wanted = int_array("paths", paths, None)
+    for path in wanted.tolist():
+        found: list[int] = []
+        for layers in range(depth + 1):
+            width = num_nodes**layers
+            drawn = generator.choice(width, min(width, num_nodes + len(wanted)), replace=False)
+            found = [one for one in (path - path % width + drawn).tolist() if one not in chosen]
+            if found and sizes[min(found, key=sizes.__getitem__)] < room:
+                break
+        chosen.append(min(found, key=sizes.__getitem__))
+    return np.array(chosen, np.int64)
+
+
 @njit(cache=True, nogil=True)
 def _insert(table: Ints, codes: Ints, sizes: Ints) -> int:
     for i in range(len(codes)):

@@ -96,7 +96,7 @@ class Postings:
     def packed(self, log_shares: Floats) -> tuple[Postings, Floats]:
         """The same postings with the items of the paths back to back, and the log shares of their entries."""
         if self.is_packed and self.ends[-1:].sum() == len(self.items):
-            return self, log_shares
+            return self, log_shares if len(log_shares) == len(self.items) else log_shares[: len(self.items)]
         items, offsets = take_slices(self.items, self.starts, self.sizes)
         shares, _ = take_slices(log_shares, self.starts, self.sizes)
         return replace(self, items=items, starts=offsets[:-1], ends=offsets[1:]), shares

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import ArrayLike
 
 from pathdex.errors import DataError
@@ -45,8 +45,12 @@ class ScoreTable:
     def __repr__(self) -> str:
         return f"ScoreTable({self.num_items:,} items, {self.candidate_paths} paths each)"
 
-    def update(self, items: ArrayLike, codes: ArrayLike, scores: ArrayLike, decay: float) -> None:
+    def update(
+        self, items: ArrayLike, codes: ArrayLike, scores: ArrayLike, decay: float, *, min_score: bool = True
+    ) -> None:
         """Apply training instances in order, in place: instance i saw `items[i]` on the paths `codes[i]`.
+
+        Without `min_score`, a path that enters a full list starts from 0 (an ablation).
 
         `codes` (instance, path) is padded with -1. Items are independent, so they are updated in parallel, each with
         its instances in order; the result does not depend on the number of threads.
@@ -58,7 +62,9 @@ class ScoreTable:
         order = np.argsort(items, kind="stable")
         starts = np.flatnonzero(np.diff(items[order], prepend=-1))
         ends = np.append(starts[1:], len(items))
-        _update_items(self.codes, self.scores, items, order, starts, ends, codes, scores, np.float32(decay))
+        rates = np.float32(decay), np.float32(decay if min_score else 0.0)
+        work = partial(_update_items, self.codes, self.scores, items, order, starts, ends, codes, scores, *rates)
+        run_ranges(work, len(starts), least=ROWS_PER_RANGE)
 
     def set_rows(self, items: ArrayLike, codes: ArrayLike, scores: ArrayLike) -> None:
         """Replace the rows of these items by the S best of new lists (item, path), in place.
@@ -100,7 +106,7 @@ def update_scores(
     return table.codes[0], table.scores[0]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _update_items(
     table_codes: Ints,
     table_scores: Floats,
@@ -111,8 +117,11 @@ def _update_items(
     codes: Ints,
     scores: Floats,
     decay: np.float32,
+    floor: np.float32,
+    first: int,
+    end: int,
 ) -> None:
-    for group in prange(len(starts)):
+    for group in range(first, end):
         item = items[order[starts[group]]]
         position_of = new_table(codes.shape[1])
         kept_codes, kept_scores = np.empty_like(table_codes[item]), np.empty_like(table_scores[item])
@@ -128,7 +137,7 @@ def _update_items(
                 if codes[instance, b] != EMPTY:
                     slot = find_slot(position_of, codes[instance, b])
                     position_of[slot, 0], position_of[slot, 1] = codes[instance, b], b
-                    touched_scores[b] = decay * min_score + scores[instance, b]
+                    touched_scores[b] = floor * min_score + scores[instance, b]
                     touched += 1
             kept = 0
             for s in range(table_codes.shape[1]):

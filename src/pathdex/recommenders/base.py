@@ -23,9 +23,12 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import BundleError, ConfigError, NotFittedError, QueryError, did_you_mean
 from pathdex.kernels.types import Ints, Mask
+from pathdex.recommenders.arguments import check_ids, check_n, check_width, id_list
+from pathdex.recommenders.bundle_checks import bundle_problems, check_names, split_ids
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
 from pathdex.storage.bundle import Bundle, read_bundle, write_bundle
+from pathdex.storage.bundle_rules import BundleRules, listed
 
 if TYPE_CHECKING:
     from pathdex.data.attributes import AlignedAttributes, Attributes
@@ -90,6 +93,8 @@ class Recommender(ABC):
     options: RunOptions = RunOptions()
     _items: Vocabulary | None = None
     _attributes: AlignedAttributes | None = None
+    _catalogue_table: Attributes | None = None
+    """The table that is attached."""
     _records: Sequence[dict[str, Any]] = ()
 
     @abstractmethod
@@ -144,6 +149,15 @@ class Recommender(ABC):
     def set_state(self, state: EstimatorState) -> None:
         """Restore what `get_state` returned. `items` is already set, and `__init__` has not run."""
 
+    @classmethod
+    def bundle_rules(cls, settings: Mapping[str, Any], num_items: int) -> BundleRules:
+        """What the arrays and weights of a bundle with these settings must look like; `ConfigError` for bad settings.
+
+        Bundles are checked when they are written and before `set_state` sees them, so compiled code may trust them.
+        """
+        check_names("settings", settings, ())
+        return BundleRules()
+
     def set_threads(self, threads: int | None) -> None:
         """Set the number of threads for batches; None for all cores."""
         self.options = replace(self.options, threads=threads)
@@ -196,7 +210,7 @@ class Recommender(ABC):
         **options: Any,
     ) -> list[list[ScoredItem]]:
         """`recommend` for many histories, with the same answers. A `Query` instead of a history has its own filters."""
-        check_n(n)
+        n = check_n(n, len(self.items))
         # Iterators can be read only once.
         deny, allow = id_list("deny", deny), None if allow is None else id_list("allow", allow)
         queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
@@ -212,6 +226,7 @@ class Recommender(ABC):
     def attach(self, attributes: Attributes | None) -> Self:
         """Use a catalogue table for `where`; None removes it. The table is not saved in bundles."""
         self._attributes = None if attributes is None else attributes.align(self.items)
+        self._catalogue_table = attributes
         return self
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
@@ -284,7 +299,7 @@ class Recommender(ABC):
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a bundle, a folder that `pathdex.load` opens without the training data; returns its path."""
-        return write_bundle(Path(path), self.to_bundle(), overwrite=overwrite)
+        return write_bundle(Path(path), self.checked_bundle(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -297,21 +312,33 @@ class Recommender(ABC):
         vocabulary = {f"items.{key}": array for key, array in self.items.arrays().items()}
         return Bundle(self.name, state.settings, {**state.arrays, **vocabulary}, state.weights)
 
+    def checked_bundle(self) -> Bundle:
+        """`to_bundle`, or a `BundleError` if the model could not be opened again, such as after a diverged training."""
+        bundle = self.to_bundle()
+        if problems := self.bundle_problems(bundle):
+            raise BundleError(f"the {self.name!r} model cannot be saved: {listed(problems)}; train it again")
+        return bundle
+
     @classmethod
     def from_bundle(cls, bundle: Bundle) -> Self:
-        """The estimator in a bundle from `to_bundle`."""
-        arrays = dict(bundle.arrays)
-        names = [name for name in arrays if name.startswith("items.")]
+        """The estimator in a bundle from `to_bundle`; `BundleError` if its content breaks the rules."""
+        if problems := cls.bundle_problems(bundle, values=not bundle.is_verified()):
+            raise BundleError(f"{bundle.source} is damaged: {listed(problems)}; copy or save the model again")
+        bundle.set_verified()
+        vocabulary, arrays = split_ids(bundle.arrays)
         estimator = cls.__new__(cls)
-        estimator._items = Vocabulary.from_arrays({name.removeprefix("items."): arrays.pop(name) for name in names})
-        try:
-            estimator.set_state(EstimatorState(bundle.settings, arrays, bundle.weights))
-        except KeyError as error:
-            raise BundleError(f"the {cls.name!r} bundle is damaged: it lacks {error}; save the model again") from error
+        estimator._items = Vocabulary.from_arrays(vocabulary)
+        estimator.set_state(EstimatorState(bundle.settings, arrays, bundle.weights))
         return estimator
 
-    def _check_options(self, options: Mapping[str, Any]) -> None:
-        """Raise `QueryError` for options that are not in `query_options`."""
+    @classmethod
+    def bundle_problems(cls, bundle: Bundle, *, values: bool = True) -> list[str]:
+        """Everything that is wrong with the content of a bundle; without `values`, only what takes no time to check."""
+        return bundle_problems(bundle, cls.bundle_rules, values=values)
+
+    def _check_query(self, n: int, options: Mapping[str, Any]) -> None:
+        """Raise `QueryError` for a wrong number of items, or options that are not in `query_options`."""
+        check_width(n, 0 if self._items is None else len(self._items))
         for name, value in options.items():
             if name not in self.query_options:
                 hint = did_you_mean(name, self.query_options)
@@ -321,33 +348,6 @@ class Recommender(ABC):
 
 def _is_many(history: Sequence[Any]) -> bool:
     return isinstance(next(iter(history), None), list | tuple | np.ndarray | Query)
-
-
-def check_ids(argument: str, ids: Any) -> None:
-    """Raise unless `ids` is a collection of ids. A string would be read as one id per letter."""
-    if isinstance(ids, str | bytes):
-        remedy = f"pass [{ids!r}]"
-        raise QueryError("must be a list of ids, not a string", argument=argument, value=ids, remedy=remedy)
-    if not isinstance(ids, Iterable):
-        raise QueryError("must be a list of ids", argument=argument, value=ids, remedy="pass strings or integers")
-
-
-def id_list(argument: str, ids: Iterable[Id]) -> list[Id]:
-    """The ids as a list; a `QueryError` for anything else than a collection."""
-    check_ids(argument, ids)
-    return list(ids)
-
-
-def check_n(n: Any) -> None:
-    """Raise `QueryError` unless n is a valid number of items."""
-    check_positive("n", n, "ask for one item or more")
-
-
-def check_positive(argument: str, value: Any, remedy: str) -> int:
-    """The value as an integer; raises `QueryError` unless it is a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise QueryError("must be a whole number of at least 1", argument=argument, value=value, remedy=remedy)
-    return int(value)
 
 
 def _preview(history: Sequence[Id]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +11,16 @@ from typing_extensions import Self
 
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
-from pathdex.errors import NotFittedError
+from pathdex.errors import ConfigError, NotFittedError, Problem
 from pathdex.recommenders.base import EstimatorState, Recommender
+from pathdex.recommenders.bundle_checks import check_names, check_object
 from pathdex.recommenders.capabilities import HasVectors, require
-from pathdex.recommenders.registry import from_bundle
+from pathdex.recommenders.registry import estimator_class, from_bundle
 from pathdex.retrieval.exhaustive import rank_exhaustively
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, top_n_of
 from pathdex.storage.bundle import Bundle
+from pathdex.storage.bundle_rules import BundleRules
 
 if TYPE_CHECKING:
     from pathdex.training.callbacks import Callback
@@ -62,7 +65,7 @@ class BruteForce(Recommender):
         return self
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        self._check_options(options)
+        self._check_query(n, options)
         model = self.model
         return rank_exhaustively(model.user_vectors(histories), model.item_vectors, model.item_bias, n, filters)
 
@@ -87,12 +90,27 @@ class BruteForce(Recommender):
         settings = {"model": self.model.name, "settings": state.settings}
         return EstimatorState(settings, state.arrays, state.weights)
 
+    @classmethod
+    def bundle_rules(cls, settings: Mapping[str, Any], num_items: int) -> BundleRules:
+        settings = _with_model(settings)
+        check_names("settings", settings, ("model", "settings"))
+        name = settings["model"]
+        kind = estimator_class(name if isinstance(name, str) else repr(name))
+        if not issubclass(kind, HasVectors):
+            raise ConfigError([Problem("must be a model with vectors", "model", name)])
+        check_object(f"settings of {name}", settings["settings"])
+        # Exhaustive search would find removed items.
+        return replace(kind.bundle_rules(settings["settings"], num_items), removes_items=False)
+
     def set_state(self, state: EstimatorState) -> None:
-        settings = state.settings
-        if "model" not in settings:
-            # Bundles of earlier versions hold Deep Retrieval only.
-            settings = {"model": "deep-retrieval", "settings": settings}
+        settings = _with_model(state.settings)
         vocabulary = {f"items.{key}": array for key, array in self.items.arrays().items()}
         bundle = Bundle(settings["model"], settings["settings"], {**state.arrays, **vocabulary}, state.weights)
         self.parameters = {}
         self._wrap(require(from_bundle(bundle), HasVectors))
+
+
+def _with_model(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Settings that name the model: bundles of earlier versions hold Deep Retrieval only."""
+    is_old = isinstance(settings, Mapping) and "config" in settings
+    return {"model": "deep-retrieval", "settings": settings} if is_old else settings

@@ -6,9 +6,7 @@ Only training imports torch; queries do not.
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,33 +19,30 @@ from pathdex.config import Config, RunOptions
 from pathdex.data.interactions import Interactions, check_interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
-from pathdex.data.vocabulary import UNKNOWN, Id
+from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import NotFittedError, QueryError
 from pathdex.index.health import IndexHealth, health
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.postings import NO_PATH, Postings
 from pathdex.kernels.query import Answers
-from pathdex.recommenders.base import EstimatorState, History, Query, ScoredItem, check_n, check_positive
+from pathdex.recommenders.arguments import check_n, check_positive
+from pathdex.recommenders.base import EstimatorState, History, Query, ScoredItem
 from pathdex.recommenders.capabilities import CanExplain, ChoosesOnValidation, HasIndex, HasVectors
 from pathdex.recommenders.model_state import ModelState
 from pathdex.recommenders.online import LearnsOnline, OnlineLearning
+from pathdex.recommenders.query_threads import in_threads
 from pathdex.retrieval.explain import Explanation, WhyNot, explain, why_not
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
 from pathdex.retrieval.retriever import Retriever
 from pathdex.retrieval.similar import similar_items
 from pathdex.retrieval.user_state import UserState
+from pathdex.storage.bundle_rules import BundleRules
 
 if TYPE_CHECKING:
     from pathdex.model.network import Network
     from pathdex.training.callbacks import Callback
     from pathdex.training.stream.options import StreamOptions
-
-CORES = os.cpu_count() or 1
-QUERIES_PER_THREAD = 8
-"""Minimum number of queries per thread."""
-PARTS_PER_THREAD = 4
-"""Parts of a batch per thread, so that one slow part does not keep the others waiting."""
 
 
 class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, LearnsOnline):
@@ -141,6 +136,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
     def take_snapshot(self, online: OnlineLearning) -> None:
         state, self._items = online.snapshot([] if self._model_state is None else self._model_state.records)
         self._adopt(state)
+        if self._catalogue_table is not None:
+            self.attach(self._catalogue_table)  # Codes have changed.
 
     @property
     def model_state(self) -> ModelState:
@@ -160,11 +157,18 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         config = self.config.replace(neighbours=0)
         return self._of_state(dataclasses.replace(self.model_state, config=config, neighbours=None))
 
+    @staticmethod
+    def of_state(state: ModelState, items: Vocabulary) -> DeepRetrieval:
+        """A model with this state and catalogue."""
+        model = DeepRetrieval(state.config)
+        model._items = items
+        model._adopt(state)
+        return model
+
     def _of_state(self, state: ModelState) -> DeepRetrieval:
         """A model with the same catalogue and run options."""
-        model = DeepRetrieval(state.config)
-        model.options, model._items = self.options, self.items
-        model._adopt(state)
+        model = self.of_state(state, self.items)
+        model.options = self.options
         return model
 
     @property
@@ -202,8 +206,10 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         answers = Answers(np.empty((count, n), np.int64), np.empty((count, n), np.float32), np.empty(count, np.int64))
         retriever = self.retriever
         if retriever.answers_at_once(filters):
-            self._in_threads(
-                lambda queries: retriever.answer(histories, filters, queries, answers, n=n, **search), count
+            in_threads(
+                lambda queries: retriever.answer(histories, filters, queries, answers, n=n, **search),
+                count,
+                self.options.threads,
             )
             return Ranking(*answers)
         items, scores, candidates = answers
@@ -215,7 +221,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
                 best, final, candidates[query] = retriever.best_items(state, filters, query, n=n, **search)
                 items[query, : len(best)], scores[query, : len(best)] = best, final
 
-        self._in_threads(answer, count)
+        in_threads(answer, count, self.options.threads)
         return Ranking(*answers)
 
     def candidate_items(
@@ -231,7 +237,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def search_options(self, n: int, options: Mapping[str, Any]) -> dict[str, Any]:
         """The beam size and the candidate budget, if any, from the query options."""
-        self._check_options(options)
+        self._check_query(n, options)
         beam, candidates = options.get("beam"), options.get("candidates")
         if beam is not None:
             beam = check_positive("beam", beam, f"leave it out for the default {self.config.beam_size}")
@@ -246,18 +252,12 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
                 )
         if beam is None:
             beam = self.config.beam_size if candidates is None else self.model_state.beam_for(candidates)
-        return {"beam": beam, "candidates": candidates}
-
-    def _in_threads(self, answer: Callable[[range], None], count: int) -> None:
-        """Call `answer` for 0..count-1 in parts, on several threads for large batches: compiled code releases the
-        GIL."""
-        threads = min(self.options.threads or CORES, count // QUERIES_PER_THREAD)
-        if threads < 2:
-            answer(range(count))
-            return
-        cuts = [count * part // (PARTS_PER_THREAD * threads) for part in range(PARTS_PER_THREAD * threads + 1)]
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda first, end: answer(range(first, end)), cuts[:-1], cuts[1:]))
+        # Beyond all paths and all items, numbers change no answer.
+        most = len(self.items)
+        return {
+            "beam": min(beam, max(1, len(self.postings))),
+            "candidates": None if candidates is None else min(candidates, max(1, n, most)),
+        }
 
     def user_vectors(self, histories: Ragged) -> NDArray[np.float32]:
         """User vectors of histories: (query, dim)."""
@@ -267,7 +267,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
             for query in queries:
                 vectors[query] = self.retriever.encoder.encode(histories[query]).vector
 
-        self._in_threads(encode, len(histories))
+        in_threads(encode, len(histories), self.options.threads)
         return vectors
 
     def state(self, history: History = ()) -> UserState:
@@ -290,7 +290,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         **options: Any,
     ) -> list[ScoredItem]:
         """`recommend` for an encoded history."""
-        check_n(n)
+        n = check_n(n, len(self.items))
         query = Query((), exclude_seen, deny, allow, where)
         filters = self._filters([query], Ragged.from_rows([state.history]))
         search = self.search_options(n, options)
@@ -299,7 +299,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
         """Items on the paths of an item, or on paths with a common prefix if too few, by cosine similarity."""
-        check_n(n)
+        n = check_n(n, len(self.items))
         items, scores = similar_items(self.retriever, self._code(item), n)
         return self._answer(items, scores)
 
@@ -349,15 +349,10 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
         The layer that lost it and a beam size that finds it, or the score that it lacks.
         """
-        check_n(n)
+        n = check_n(n, len(self.items))
+        beam = self.search_options(1, {"beam": beam})["beam"]
         return why_not(
-            self.retriever,
-            self.state(history),
-            item,
-            self._code(item),
-            exclude_seen=exclude_seen,
-            n=n,
-            beam=self.search_options(1, {"beam": beam})["beam"],
+            self.retriever, self.state(history), item, self._code(item), exclude_seen=exclude_seen, n=n, beam=beam
         )
 
     def warmup(self) -> Self:
@@ -376,21 +371,23 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
     def _code(self, item: Id) -> int:
         code = self.items.code(item)
         if code == UNKNOWN:
-            raise QueryError(
-                f"is not in the catalogue of {self.items.num_ids:,} items",
-                argument="item",
-                value=item,
-                remedy="pass a known id",
-            )
+            rule = f"is not in the catalogue of {self.items.num_ids:,} items"
+            raise QueryError(rule, argument="item", value=item, remedy="pass a known id")
         return code
 
     def health(self) -> IndexHealth:
-        """How evenly items are spread over paths and nodes."""
+        """How evenly items are spread over paths and nodes; `QueryError` if all items were removed."""
+        if not self.items.num_ids:
+            raise QueryError("the model has no items, since all were removed", remedy="add one first")
         paths = np.delete(self.model_state.paths, self.items.removed, axis=0)
         return health(paths, self.num_nodes, self.config.depth)
 
     def get_state(self) -> EstimatorState:
         return self.model_state.state()
+
+    @classmethod
+    def bundle_rules(cls, settings: Mapping[str, Any], num_items: int) -> BundleRules:
+        return ModelState.rules(settings, num_items)
 
     def set_state(self, state: EstimatorState) -> None:
         self.options = RunOptions()

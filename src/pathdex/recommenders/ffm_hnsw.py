@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,17 @@ from torch import Tensor, nn
 
 from pathdex.config import EncoderConfig, RunOptions
 from pathdex.data.ragged import Ragged
-from pathdex.errors import BundleError
 from pathdex.model.encoders import running_mean
 from pathdex.parameters import check_fields, from_keywords, parameter
-from pathdex.recommenders.base import EstimatorState, check_positive
+from pathdex.recommenders.arguments import check_positive
+from pathdex.recommenders.base import EstimatorState
+from pathdex.recommenders.bundle_checks import check_names
+from pathdex.recommenders.hnsw_graph import graph_kinds, graph_problem
 from pathdex.recommenders.vector_model import VectorRecommender
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, incomplete_rows, replace_rows, top_n_of
+from pathdex.storage.array_spec import ArraySpec
+from pathdex.storage.bundle_rules import BundleRules
 from pathdex.system import USEARCH
 
 FIELDS = 3
@@ -131,7 +136,7 @@ class FFMHNSW(VectorRecommender):
 
         Option: `ef_search`, the search width and the number of items that the graph returns.
         """
-        self._check_options(options)
+        self._check_query(n, options)
         default = self.settings.ef_search
         ef = check_positive("ef_search", options.get("ef_search", default), f"leave it out for the default {default}")
         users = self.user_vectors(histories)
@@ -169,16 +174,31 @@ class FFMHNSW(VectorRecommender):
         graph = np.frombuffer(self._graph.save(), np.uint8)
         return EstimatorState(state.settings, {"graph": graph}, state.weights)
 
+    @classmethod
+    def bundle_config(cls, settings: Mapping[str, Any]) -> EncoderConfig:
+        check_names("settings", settings, [spec.name for spec in dataclasses.fields(FFMConfig)])
+        return from_keywords(FFMConfig, settings).encoder_config()
+
+    @classmethod
+    def bundle_rules(cls, settings: Mapping[str, Any], num_items: int) -> BundleRules:
+        vectors, config = super().bundle_rules(settings, num_items), from_keywords(FFMConfig, settings)
+        dim = FIELDS * config.factors + 2
+
+        def relation(arrays: Mapping[str, NDArray[Any]]) -> list[str]:
+            USEARCH.require()
+            kinds = graph_kinds(np.frombuffer(_empty_graph(dim, config).save(), np.uint8))
+            problem = graph_problem(arrays["graph"], num_items, dim, config.connectivity, kinds)
+            return [] if problem is None else [f"graph: {problem}"]
+
+        weights = {name: one for name, one in vectors.weights.items() if not name.startswith("encoder.")}
+        graph = {"graph": ArraySpec(dtype="uint8", shape=("bytes",))}
+        return replace(vectors, arrays=graph, weights=weights, relation=relation)
+
     def set_state(self, state: EstimatorState) -> None:
         FFMHNSW.__init__(self, **state.settings)
         super().set_state(state)
         self._graph = _empty_graph(self.config.embedding_dim + 2, self.settings)
         self._graph.load(np.asarray(state.arrays["graph"]).tobytes())
-        if len(self._graph) != len(self.items):
-            raise BundleError(
-                f"the {self.name!r} bundle is damaged: its graph has {len(self._graph):,} items and its catalogue "
-                f"{len(self.items):,}; save the model again"
-            )
 
 
 def _points(vectors: NDArray[np.float32], bias: NDArray[np.float32]) -> NDArray[np.float32]:

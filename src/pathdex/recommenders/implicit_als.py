@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +17,16 @@ from pathdex.config import RunOptions
 from pathdex.data.interactions import Interactions, check_interactions, popularity_order
 from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
-from pathdex.errors import DataError, NotFittedError
+from pathdex.errors import DataError, NotFittedError, QueryError
 from pathdex.parameters import check_fields, from_keywords, parameter
 from pathdex.recommenders.base import EstimatorState
+from pathdex.recommenders.bundle_checks import check_names
 from pathdex.recommenders.capabilities import HasVectors
 from pathdex.retrieval.exhaustive import rank_exhaustively
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking, replace_rows
+from pathdex.storage.array_spec import order_spec, weight_spec
+from pathdex.storage.bundle_rules import BundleRules
 from pathdex.system import IMPLICIT
 from pathdex.training.callbacks import Callback, StepProgress, following
 
@@ -84,7 +87,7 @@ class ImplicitALS(HasVectors):
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
         """The best `min(n, eligible)` items of the whole catalogue."""
-        self._check_options(options)
+        self._check_query(n, options)
         users = self.user_vectors(histories)
         ranking = rank_exhaustively(users, self.item_vectors, self.item_bias, n, filters)
         empty = np.flatnonzero(histories.lengths == 0)
@@ -105,8 +108,13 @@ class ImplicitALS(HasVectors):
             raise NotFittedError(self)
         if not len(histories):
             return np.empty((0, self.settings.factors), np.float32)
-        with _one_blas_thread():
-            vectors = self._model.recalculate_user(np.arange(len(histories)), _confidence(histories, len(self.items)))
+        try:
+            with _one_blas_thread():
+                rows = _confidence(histories, len(self.items))
+                vectors = self._model.recalculate_user(np.arange(len(histories)), rows)
+        except ValueError as error:
+            rule = "the vector of a history cannot be solved from these item vectors"
+            raise QueryError(rule, remedy="train again with more regularization") from error
         return np.asarray(vectors, np.float32)
 
     @property
@@ -138,6 +146,12 @@ class ImplicitALS(HasVectors):
     def get_state(self) -> EstimatorState:
         arrays: dict[str, NDArray[Any]] = {"item_factors": self.item_vectors, "order": self.order}
         return EstimatorState(self.get_params(), arrays)
+
+    @classmethod
+    def bundle_rules(cls, settings: Mapping[str, Any], num_items: int) -> BundleRules:
+        check_names("settings", settings, [spec.name for spec in dataclasses.fields(ALSConfig)])
+        config = from_keywords(ALSConfig, settings)
+        return BundleRules({"item_factors": weight_spec(num_items, config.factors), "order": order_spec(num_items)})
 
     def set_state(self, state: EstimatorState) -> None:
         ImplicitALS.__init__(self, **state.settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,13 @@ from pathdex.data.ragged import Ragged
 from pathdex.errors import ConfigError, NotFittedError, Problem, did_you_mean
 from pathdex.index.neighbours import nearest_items, rows_of
 from pathdex.kernels.neighbours import Neighbours
+from pathdex.parameters import LARGEST, count_problems
 from pathdex.recommenders.base import EstimatorState, Recommender
+from pathdex.recommenders.bundle_checks import check_names
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, join_rankings, row_blocks, top_n_of
+from pathdex.storage.array_spec import LIMIT, ArraySpec, index_spec, offsets_spec, order_spec
+from pathdex.storage.bundle_rules import BundleRules
 from pathdex.training.callbacks import Callback, following
 
 WEIGHTS = ("binary", "count")
@@ -57,7 +61,7 @@ class ItemCF(Recommender):
         return {"neighbours": self.neighbours, "weights": self.weights, "shrinkage": self.shrinkage}
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        self._check_options(options)
+        self._check_query(n, options)
         blocks = row_blocks(len(histories), QUERY_BLOCK)
         return join_rankings([self._rank_block(histories.take(rows), n, filters.take(rows)) for rows in blocks])
 
@@ -88,6 +92,20 @@ class ItemCF(Recommender):
         }
         return EstimatorState(self.get_params(), arrays)
 
+    @classmethod
+    def bundle_rules(cls, settings: Mapping[str, Any], num_items: int) -> BundleRules:
+        check_names("settings", settings, ("neighbours", "weights", "shrinkage"))
+        _check_settings(**settings)
+        return BundleRules(
+            {
+                "offsets": offsets_spec(num_items + 1, "entries"),
+                "neighbours": index_spec("entries", below=num_items),
+                # Items that fill up an answer have score 0, so none may be below.
+                "similarities": ArraySpec(dtype="float32", shape=("entries",), low=0.0, high=LIMIT),
+                "order": order_spec(num_items),
+            }
+        )
+
     def set_state(self, state: EstimatorState) -> None:
         self.neighbours = state.settings["neighbours"]
         self.weights = state.settings["weights"]
@@ -98,14 +116,11 @@ class ItemCF(Recommender):
 
 
 def _check_settings(neighbours: int, weights: str, shrinkage: float) -> None:
-    problems = []
-    if isinstance(neighbours, bool) or not isinstance(neighbours, int) or neighbours < 1:
-        rule = "must be a whole number of at least 1"
-        problems.append(Problem(rule, "neighbours", neighbours, "500 is the default"))
+    problems = count_problems("neighbours", neighbours, high=LARGEST, remedy="500 is the default")
     if weights not in WEIGHTS:
         rule = f"must be one of {', '.join(WEIGHTS)}{did_you_mean(weights, WEIGHTS)}"
         problems.append(Problem(rule, "weights", weights))
-    if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage < float("inf"):
+    if isinstance(shrinkage, bool) or not isinstance(shrinkage, int | float) or not 0 <= shrinkage <= LARGEST:
         rule = "must be a finite number of at least 0"
         problems.append(Problem(rule, "shrinkage", shrinkage, "0 is plain cosine"))
     if problems:

@@ -240,4 +240,5 @@ def _item_changes(delta: ModelDelta, state: ModelState) -> ItemChanges:
         np.concatenate([delta.paths.reshape(-1, paths.shape[1]), paths])[order],
         np.concatenate([delta.counts, counts])[order],
         hidden_by(delta),
+        delta.neighbours,
     )

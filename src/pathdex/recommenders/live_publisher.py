@@ -23,8 +23,14 @@ class LivePublisher:
     threads.
     """
 
-    def __init__(self, path: str | Path, *, keep: int = 2) -> None:
-        self._writer = LiveWriter(path, keep=keep)
+    def __init__(
+        self, path: str | Path, *, keep: int = 2, is_locked: bool = False, replaces_damaged: bool = False
+    ) -> None:
+        """`is_locked` if the caller holds the folder's lock.
+
+        `replaces_damaged` if the caller can publish the whole model again where `CURRENT` is damaged.
+        """
+        self._writer = LiveWriter(path, keep=keep, is_locked=is_locked, replaces_damaged=replaces_damaged)
         self._compacting: threading.Thread | None = None
         self._failure: BaseException | None = None
 
@@ -48,6 +54,16 @@ class LivePublisher:
     @property
     def path(self) -> Path:
         return self._writer.path
+
+    @property
+    def has_base(self) -> bool:
+        """Whether anything was published."""
+        return self._writer.version is not None
+
+    @property
+    def damage(self) -> str | None:
+        """What was wrong with `CURRENT`, if it is going to be replaced."""
+        return self._writer.damage
 
     @property
     def version(self) -> LiveVersion:

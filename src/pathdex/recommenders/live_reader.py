@@ -83,9 +83,14 @@ class LiveReader:
         deltas = self.poll()
         if deltas is None:
             return None
-        for delta in deltas:
+        for count, delta in enumerate(deltas):
             try:
-                model.apply(from_stored(delta))
+                change = from_stored(delta)
+            except BundleError as error:
+                warnings.warn(f"{error}; it is left out until {self.path} is compacted", stacklevel=2)
+                return count
+            try:
+                model.apply(change)
             except DataError:
                 return None
             self.position = LivePosition(delta.number, delta.digest)
@@ -105,7 +110,8 @@ def open_version(path: Path, version: LiveVersion, *, strict: bool = True) -> tu
     for number in version.deltas:
         try:
             delta = read_delta(path, number, before=position.digest)
-        except BundleError as error:
+            model.apply(from_stored(delta))
+        except (BundleError, DataError) as error:
             if strict:
                 raise
             left_out = version.last_delta - number + 1
@@ -113,7 +119,6 @@ def open_version(path: Path, version: LiveVersion, *, strict: bool = True) -> tu
                 f"{error}; the last {left_out} publishes are left out until {path} is compacted", stacklevel=3
             )
             break
-        model.apply(from_stored(delta))
         position = LivePosition(number, delta.digest)
     return model, position
 
@@ -124,5 +129,8 @@ def load_live(path: str | Path) -> LiveModel:
 
 
 def from_stored(delta: StoredDelta) -> ModelDelta:
-    """The delta in a live folder."""
-    return ModelDelta.from_state(EstimatorState(delta.settings, delta.arrays, delta.weights))
+    """The delta in a live folder; `BundleError` if its content breaks the rules."""
+    try:
+        return ModelDelta.from_state(EstimatorState(delta.settings, delta.arrays, delta.weights))
+    except DataError as error:
+        raise BundleError(f"delta {delta.number} is damaged: {error}; publish a new base") from error

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from pathdex.config import Config
 from pathdex.data.vocabulary import Vocabulary, as_kind
-from pathdex.errors import DataError, Problem
+from pathdex.errors import ConfigError, DataError, Problem
 from pathdex.index.neighbours import without_hidden
 from pathdex.index.postings import NO_PATH, Postings, placed_items
 from pathdex.kernels.neighbours import Neighbours
 from pathdex.kernels.types import Floats, Ints
 from pathdex.recommenders.base import EstimatorState
-from pathdex.recommenders.model_state import ModelState
+from pathdex.recommenders.delta_rules import form_problems, value_problems
+from pathdex.recommenders.model_state import NEIGHBOURS, ModelState
 
 SHAPES = (
     *("encoder", "embedding_dim", "shared_items", "num_nodes", "depth", "paths_per_item"),
@@ -58,6 +59,8 @@ class ModelDelta:
     """All dense weights by name, or none if they did not change."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Hyper-parameters that changed, such as `penalty`."""
+    neighbours: Neighbours | None = None
+    """The neighbours of all items after the delta, or None if only `id_codes` and `removed` lose theirs."""
 
     def __post_init__(self) -> None:
         rules = [
@@ -82,6 +85,12 @@ class ModelDelta:
         """All items that the delta changes or removes."""
         return np.concatenate([self.items, self.removed])
 
+    @property
+    def nbytes(self) -> int:
+        """The size of its arrays."""
+        arrays: list[NDArray[Any]] = [self.items, self.rows, self.paths, self.counts, self.id_codes, self.removed]
+        return sum(array.nbytes for array in (*arrays, *self.weights.values(), *self._neighbour_arrays().values()))
+
     def __repr__(self) -> str:
         parts = f"{len(self.items):,} changed, {len(self.id_codes):,} new ids, {len(self.removed):,} removed"
         return f"ModelDelta({self.num_items:,} items; {parts}{'; weights' if self.weights else ''})"
@@ -89,6 +98,8 @@ class ModelDelta:
     def check(self, state: ModelState, ids: Vocabulary) -> None:
         """Raise `DataError` unless the delta fits a state and its catalogue."""
         old, width = len(state.counts), state.rows.shape[1]
+        if self.num_items > old + len(self.id_codes) + len(self.removed):
+            raise DataError("id_codes: every item past the old end of the table must have an id or be removed")
         new, names = np.arange(old, self.num_items), self.ids.ids(range(len(self.ids)))
         if len(ids):
             as_kind(self.ids, ids.kind)
@@ -109,17 +120,24 @@ class ModelDelta:
             problems.append("ids: one occurs twice; give every item its own id")
         if not freed[taken >= 0].all():
             problems.append("ids: one belongs to another item that keeps it; remove that item first")
+        try:
+            config = changed_config(state.config, self)
+        except ConfigError as error:
+            raise DataError(*problems, *error.problems) from error
+        arrays = {**self._item_arrays(), **self._neighbour_arrays()}
+        problems = problems or value_problems(config, self.num_items, arrays, self.weights)
         if problems:
             raise DataError(*problems)
 
+    def _item_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"items": self.items, "rows": self.rows, "paths": self.paths, "counts": self.counts}
+
+    def _neighbour_arrays(self) -> dict[str, NDArray[Any]]:
+        return {} if self.neighbours is None else dict(zip(NEIGHBOURS, self.neighbours[:3], strict=True))
+
     def state(self) -> EstimatorState:
         """The delta as stored in a live folder."""
-        arrays: dict[str, NDArray[Any]] = {
-            "items": self.items,
-            "rows": self.rows,
-            "paths": self.paths,
-            "counts": self.counts,
-        }
+        arrays = {**self._item_arrays(), **self._neighbour_arrays()}
         arrays |= {"id_codes": self.id_codes, "removed": self.removed}
         arrays |= {f"ids.{name}": array for name, array in self.ids.arrays(index=False).items()}
         return EstimatorState(
@@ -128,10 +146,19 @@ class ModelDelta:
 
     @classmethod
     def from_state(cls, state: EstimatorState) -> ModelDelta:
-        """The inverse of `state`."""
-        arrays = {name: array for name, array in state.arrays.items() if not name.startswith("ids.")}
+        """The inverse of `state`; `DataError` if it is not the state of a delta."""
+        if found := form_problems(state.settings, state.arrays):
+            raise DataError(*found)
+        near = [state.arrays[name] for name in NEIGHBOURS if name in state.arrays]
+        named = (*NEIGHBOURS, *(name for name in state.arrays if name.startswith("ids.")))
+        arrays = {name: array for name, array in state.arrays.items() if name not in named}
         ids = {name.removeprefix("ids."): array for name, array in state.arrays.items() if name.startswith("ids.")}
-        return cls(**state.settings | arrays, ids=Vocabulary.from_arrays(ids), weights=state.weights)
+        return cls(
+            **state.settings | arrays,
+            ids=Vocabulary.from_arrays(ids),
+            weights=state.weights,
+            neighbours=Neighbours(*near) if near else None,
+        )
 
 
 def apply_delta(state: ModelState, delta: ModelDelta) -> ModelState:
@@ -155,7 +182,7 @@ def apply_delta(state: ModelState, delta: ModelDelta) -> ModelState:
         counts=counts,
         postings=postings,
         log_shares=postings.log_shares(counts),
-        neighbours=None if state.neighbours is None else _without(state.neighbours, delta),
+        neighbours=_neighbours_after(state.neighbours, delta),
     )
 
 
@@ -170,7 +197,7 @@ def changed_config(config: Config, delta: ModelDelta) -> Config:
 
 
 def diff_states(before: ModelState, after: ModelState, ids_before: Vocabulary, ids_after: Vocabulary) -> ModelDelta:
-    """The delta that turns one state into another, apart from neighbours, which only a new base changes."""
+    """The delta that turns one state into another, apart from neighbours, which stay as they are."""
     old, size = len(before.counts), len(after.counts)
     changed = np.ones(size, np.bool_)
     changed[:old] = (
@@ -206,7 +233,9 @@ def hidden_by(delta: ModelDelta) -> Ints:
     return np.concatenate([delta.id_codes, delta.removed])
 
 
-def _without(neighbours: Neighbours, delta: ModelDelta) -> Neighbours:
+def _neighbours_after(neighbours: Neighbours | None, delta: ModelDelta) -> Neighbours | None:
+    if delta.neighbours is not None or neighbours is None:
+        return delta.neighbours
     hidden = np.zeros(delta.num_items, np.bool_)
     hidden[hidden_by(delta)] = True
     return without_hidden(neighbours._replace(hidden=hidden), delta.num_items)

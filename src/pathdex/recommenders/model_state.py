@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +13,18 @@ from typing_extensions import Self
 from pathdex.config import Config
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
-from pathdex.index.postings import Postings
+from pathdex.errors import ConfigError, Problem
+from pathdex.index.postings import NO_PATH, Postings
+from pathdex.index.postings_checks import postings_problems
 from pathdex.kernels.neighbours import Neighbours
-from pathdex.kernels.types import Floats
+from pathdex.kernels.types import Floats, Int32s, Ints
 from pathdex.recommenders.base import EstimatorState
+from pathdex.recommenders.bundle_checks import MAX_COUNT, check_names, check_object
+from pathdex.recommenders.weight_specs import network_specs, row_width
 from pathdex.retrieval.retriever import Retriever
 from pathdex.retrieval.score_weights import ScoreWeights
+from pathdex.storage.array_spec import ArraySpec, blocks, index_spec, offsets_spec, weight_spec
+from pathdex.storage.bundle_rules import REMOVED, BundleRules
 
 if TYPE_CHECKING:
     from pathdex.model.network import Network
@@ -32,6 +38,9 @@ LEAST_PATH_SHARE = 0.1
 """The share of a candidate budget for which paths are followed if neighbours bring all the rest."""
 NEIGHBOURS = ("neighbours.offsets", "neighbours.items", "neighbours.similarities")
 """Names of the arrays in a bundle."""
+
+LARGEST_SIMILARITY = 100.0
+"""Cosine similarities are at most 1; this leaves room for others, and the sums over a history stay finite."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,31 @@ class ModelState:
             rows[:, -1] += np.float32(config.popularity_weight) * centred_log_counts(counts)
         near = learn_neighbours(data or trainer.data, config.neighbours, trainer.options.threads)
         return cls(config, weights, rows, trainer.paths, counts, postings, shares, trainer.records, near)
+
+    @staticmethod
+    def rules(settings: Mapping[str, Any], num_items: int) -> BundleRules:
+        """What `from_state` may rely on; `ConfigError` for bad settings."""
+        check_names("settings", settings, ("config", "records"))
+        records = settings["records"]
+        if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
+            raise ConfigError([Problem("must be a list of objects", "records", records)])
+        check_object("config", settings["config"])
+        config = Config.from_stored(settings["config"])
+        if config.num_nodes is None:
+            raise ConfigError([Problem("must be set in a trained model", "num_nodes")])
+        paths = config.num_nodes**config.depth
+        arrays = {
+            "rows": weight_spec(num_items, row_width(config)),
+            "paths": index_spec(num_items, config.paths_per_item, below=paths, dtype="int64", low=NO_PATH),
+            "counts": index_spec(num_items, below=MAX_COUNT, dtype="int64"),
+            "postings.paths": ArraySpec(dtype="int64", shape=("paths",), low=0, high=paths - 1, order="ascending"),
+            "postings.offsets": offsets_spec("paths+1", "entries", step=1),
+            "postings.items": index_spec("entries", below=num_items),
+            "postings.log_shares": ArraySpec(dtype="float32", shape=("entries",), low=-100.0, high=0.0),
+            **neighbour_specs(num_items),
+        }
+        weights = network_specs(config, config)
+        return BundleRules(arrays, weights, together=NEIGHBOURS, removes_items=True, relation=_relation)
 
     @classmethod
     def from_state(cls, state: EstimatorState) -> Self:
@@ -152,6 +186,36 @@ class ModelState:
             TorchEncoder(self),
             self.neighbours,
         )
+
+
+def _relation(arrays: Mapping[str, NDArray[Any]]) -> list[str]:
+    problems = _removed_problems(arrays[REMOVED], arrays["paths"], arrays.get("neighbours.items"))
+    return problems or postings_problems(
+        arrays["paths"], arrays["postings.paths"], arrays["postings.offsets"], arrays["postings.items"]
+    )
+
+
+def neighbour_specs(num_items: int) -> dict[str, ArraySpec]:
+    """The arrays of neighbours, which all are there or none."""
+    similarities = ArraySpec(dtype="float32", shape=("near",), low=0.0, high=LARGEST_SIMILARITY, optional=True)
+    return {
+        "neighbours.offsets": offsets_spec(num_items + 1, "near", optional=True),
+        "neighbours.items": replace(index_spec("near", below=num_items), optional=True),
+        "neighbours.similarities": similarities,
+    }
+
+
+def _removed_problems(removed: Ints, paths: Ints, neighbours: Int32s | None) -> list[str]:
+    """Removed items must not be found: neither on paths nor among neighbours."""
+    if not len(removed):
+        return []
+    if (paths[removed] != NO_PATH).any():
+        return [f"paths: a removed item must have none; fill its row with {NO_PATH}"]
+    gone = np.zeros(len(paths), np.bool_)
+    gone[removed] = True
+    if neighbours is not None and any(gone[neighbours[part]].any() for part in blocks(len(neighbours))):
+        return ["neighbours.items: must hold no removed item"]
+    return []
 
 
 def with_defaults(config: Config) -> Config:

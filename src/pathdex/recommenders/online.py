@@ -13,22 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
+from pathdex.data.attribute_features import feature_table
+from pathdex.data.attributes import Attributes
+from pathdex.data.event_values import BrokenRuleError
 from pathdex.data.events import Event, EventParser, Malformed
+from pathdex.data.item_changes import ItemAttributes, check_attributes, features
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import DataError, Problem, QueryError
-from pathdex.index.postings import Postings
+from pathdex.index.postings import NO_PATH, Postings
 from pathdex.kernels.neighbours import Neighbours
 from pathdex.recommenders.base import History, Recommender
 from pathdex.recommenders.model_state import ModelState, with_defaults
+from pathdex.recommenders.stream_neighbours import StreamNeighbours
 
 if TYPE_CHECKING:
     from pathdex.config import Config
     from pathdex.training.stream.options import StreamOptions
     from pathdex.training.stream.state import StreamState
-
-
-NEW = -1
-"""The old code of an item that the model did not have."""
 
 
 class LearnsOnline(Recommender):
@@ -55,6 +56,7 @@ class LearnsOnline(Recommender):
     def _learning(self) -> Iterator[OnlineLearning]:
         if self._online is None:
             self._online = self.begin_stream()
+        self._online.use_table(self._catalogue_table)
         try:
             yield self._online
         finally:
@@ -67,12 +69,18 @@ class LearnsOnline(Recommender):
         An event is (user, item), (user, item, time), (user, item, time, weight) or a mapping with these keys. New items
         join the catalogue. A malformed event raises `DataError`; the batches before it have been learned from.
         """
+        if isinstance(events, str | Mapping | Event) or not isinstance(events, Iterable):
+            remedy = "pass a list of tuples (user, item, time) or mappings, also for a single event"
+            raise DataError(Problem("must be a list of events", "events", events, remedy))
         with self._learning() as online:
             online.learn(events)
         return self
 
     def observe(self, history: History, item: Id) -> Self:
-        """Learn that an item followed a history; returns the estimator. Unknown items of the history are ignored."""
+        """Learn that an item followed a history; returns the estimator. Unknown items of the history are ignored.
+
+        A new item joins the catalogue; one that was removed does not.
+        """
         if isinstance(history, str | int):
             rule = "must be a list of items, not one item"
             raise QueryError(rule, argument="history", value=history, remedy=f"pass [{history!r}]")
@@ -81,18 +89,30 @@ class LearnsOnline(Recommender):
             online.state.observe(history, item)
         return self
 
-    def add_items(self, ids: Iterable[Id], *, like: Mapping[Id, Sequence[Id]] | None = None) -> Self:
+    def add_items(
+        self,
+        ids: Iterable[Id],
+        *,
+        like: Mapping[Id, Sequence[Id]] | None = None,
+        attributes: Mapping[Id, ItemAttributes] | None = None,
+    ) -> Self:
         """Add items before their first event; returns the estimator.
 
         `like` names known items that a new one is similar to: it starts with their mean vector, on the paths of the
-        last of them. Others start at random. Known items stay as they are.
+        last of them. `attributes` are columns of a new item, as in `{"x": {"genre": "drama|crime", "year": 1999}}`. It
+        starts near the items that share most of its values, rare ones above all, according to the attached table and to
+        what was added before. Without either, an item of the attached table starts by its row; others start at random.
+        Known items stay as they are.
         """
         with self._learning() as online:
-            online.add_items(ids, like)
+            online.add_items(ids, like, attributes)
         return self
 
     def remove_items(self, ids: Iterable[Id]) -> Self:
-        """Remove items; returns the estimator. An unknown id raises `QueryError`, and nothing is removed."""
+        """Remove items; returns the estimator. An unknown id raises `QueryError`, and nothing is removed.
+
+        Later events of a removed item are ignored until `add_items` adds it again. A bundle does not remember this.
+        """
         with self._learning() as online:
             online.remove_items(ids)
         return self
@@ -104,12 +124,17 @@ class LearnsOnline(Recommender):
         return self
 
 
+LEAST_COUNT = 10
+"""What the published model takes as the count of a rarer item: p(v | c) of a new item would hide it behind others."""
+
+
 class OnlineLearning:
     """The state of a model that goes on learning, and what it answers with after each change."""
 
     def __init__(self, state: StreamState, neighbours: Neighbours | None = None) -> None:
         """`neighbours` are those of the model that the stream continues, by slot."""
-        self.state, self.neighbours = state, neighbours
+        self.state, self.neighbours = state, StreamNeighbours(state, neighbours)
+        self._table: Attributes | None = None
 
     @classmethod
     def start(
@@ -147,79 +172,120 @@ class OnlineLearning:
         while batch := list(islice(remaining, self.state.options.batch_events)):
             self.state.apply(batch)
 
-    def add_items(self, items: Iterable[Id], like: Mapping[Id, Sequence[Id]] | None = None) -> None:
-        """Add items before their first event; `like` names similar known items for each."""
+    def use_table(self, table: Attributes | None) -> None:
+        """Know the attributes of items from a catalogue table."""
+        if table is not None and table is not self._table:
+            self._table = table
+            self.state.use_table(feature_table(table))
+
+    def add_items(
+        self,
+        items: Iterable[Id],
+        like: Mapping[Id, Sequence[Id]] | None = None,
+        attributes: Mapping[Id, ItemAttributes] | None = None,
+    ) -> None:
+        """Add items before their first event; `like` names similar known items for each, `attributes` its columns."""
         items, like = _checked_ids(items), like or {}
         if unlisted := [one for one in like if one not in items]:
             rule = f"names {unlisted[0]!r}, which is not among the items"
             raise QueryError(rule, argument="like", value=dict(like), remedy="name similar items of new ones only")
+        values = _checked_attributes(attributes, items)
         unknown = [one for near in like.values() for one in near if one not in self.state.catalogue]
         if unknown:
             rule = f"must name known items; {unknown[0]!r} is unknown"
             raise QueryError(rule, argument="like", value=unknown, remedy="add it first, or leave it out")
         for item in items:
-            self.state.add_item(item, [self.state.catalogue.slot(one) for one in like.get(item, ())])
+            self.state.changes.unblock(item)
+            near = [self.state.catalogue.slot(one) for one in like.get(item, ())]
+            self.state.add_item(item, near, values.get(item, ()), named=bool(near))
 
     def remove_items(self, items: Iterable[Id]) -> None:
         """Remove items; unknown ones raise `QueryError`, and then nothing is removed."""
-        items = list(items)
+        items = _listed(items)
         for item in items:
             if self.state.catalogue.slot(item) == UNKNOWN:
                 raise QueryError("is not in the catalogue", argument="item", value=item, remedy="pass known ids")
         if len({self.state.catalogue.slot(item) for item in items}) == len(self.state.catalogue):
             raise QueryError("would leave no item", argument="ids", value=items, remedy="keep at least one")
         self.state.remove_items(items)
+        for item in items:
+            self.state.changes.block(item)
 
     def snapshot(self, records: list[dict[str, Any]]) -> tuple[ModelState, Vocabulary]:
         """The model at this moment, with its items. Free slots are left out."""
-        learner = self.state.learner
+        if self.neighbours.is_due:
+            self.neighbours.begin()
+        self.neighbours.take(wait=True)
         ids, slots = self.state.catalogue.vocabulary()
-        config = with_defaults(learner.config)
-        weights = dict(learner.network.state_dict())
-        paths, counts = learner.paths[slots], learner.counts[slots]
+        return self._model_state(slots, records), ids
+
+    def snapshot_by_slot(self, records: list[dict[str, Any]], size: int = 0) -> tuple[ModelState, Vocabulary]:
+        """The model at this moment, whose codes are slots: free slots have no id. It has at least `size` codes."""
+        slots = np.arange(max(self.state.catalogue.num_slots, size))
+        return self._model_state(slots, records), self.state.catalogue.vocabulary_by_slot(len(slots))
+
+    def _model_state(self, slots: NDArray[np.int64], records: list[dict[str, Any]]) -> ModelState:
+        learner, config = self.state.learner, self.config
+        rows = np.zeros((len(slots), learner.rows.shape[1]), np.float32)
+        paths = np.full((len(slots), learner.paths.shape[1]), NO_PATH)
+        counts = np.zeros(len(slots), np.int64)
+        used = np.flatnonzero(learner.used[slots[slots < learner.num_slots]])
+        held = slots[used]
+        rows[used], paths[used], counts[used] = learner.rows[held], learner.paths[held], self.published_counts(held)
         postings = Postings.from_paths(paths, learner.structure_nodes, config.depth)
-        near = None
-        if self.neighbours is not None:
-            first = np.array([self.state.catalogue.token(slot) == slot for slot in slots.tolist()], np.bool_)
-            near = carry_neighbours(self.neighbours, np.where(first, slots, NEW))
-        state = ModelState(
-            config,
-            {name: value.detach().numpy().copy() for name, value in weights.items()},
-            learner.rows[slots],
-            paths,
-            counts,
-            postings,
-            postings.log_shares(counts),
-            records,
-            near,
-        )
-        return state, ids
+        shares, near = postings.log_shares(counts), self.neighbours.lists(slots)
+        return ModelState(config, self.dense_weights(), rows, paths, counts, postings, shares, records, near)
+
+    @property
+    def config(self) -> Config:
+        """The configuration of the model, with all weights of its final score."""
+        return with_defaults(self.state.learner.config)
+
+    def published_counts(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The counts of the items in these slots, at least `LEAST_COUNT`."""
+        raised: NDArray[np.int64] = np.maximum(self.state.learner.counts[slots], LEAST_COUNT)
+        return raised
+
+    def dense_weights(self) -> dict[str, NDArray[Any]]:
+        """A copy of the network's weights without the item table."""
+        weights = self.state.learner.network.state_dict()
+        return {name: value.detach().numpy().copy() for name, value in weights.items()}
 
 
-def carry_neighbours(neighbours: Neighbours, old_codes: NDArray[np.int64]) -> Neighbours:
-    """The neighbours of items with other codes: item v had the code `old_codes[v]`, or is `NEW` and has none."""
-    num_old = len(neighbours.offsets) - 1
-    known = (old_codes != NEW) & (old_codes < num_old)
-    code_of = np.full(num_old, NEW)
-    code_of[old_codes[known]] = np.flatnonzero(known)
-    owner = code_of[np.repeat(np.arange(num_old), np.diff(neighbours.offsets))]
-    kept = (owner != NEW) & (code_of[neighbours.items] != NEW)
-    lengths = np.bincount(owner[kept], minlength=len(old_codes))
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    chosen = np.flatnonzero(kept)[np.argsort(owner[kept], kind="stable")]
-    return Neighbours(offsets, code_of[neighbours.items[chosen]].astype(np.int32), neighbours.similarities[chosen])
+def _listed(items: Iterable[Id]) -> list[Id]:
+    """Ids as a list; one id alone is an error."""
+    if isinstance(items, str):
+        raise QueryError("must be a list of ids, not text", argument="ids", value=items, remedy=f"pass [{items!r}]")
+    if not isinstance(items, Iterable):
+        raise QueryError("must be a list of ids", argument="ids", value=items, remedy=f"pass [{items!r}]")
+    return list(items)
 
 
 def _checked_ids(items: Iterable[Id]) -> list[Id]:
     """New ids, by the rules of an event."""
-    if isinstance(items, str):
-        raise QueryError("must be a list of ids, not text", argument="ids", value=items, remedy=f"pass [{items!r}]")
     parser, checked = EventParser(), []
-    for item in items:
+    for item in _listed(items):
         event = parser.parse({"user": "-", "item": item})
         if isinstance(event, Malformed):
             raise QueryError(event.reason, argument="item", value=item, remedy="pass a text or an integer")
         checked.append(event.item)
+    return checked
+
+
+def _checked_attributes(
+    attributes: Mapping[Id, ItemAttributes] | None, items: Sequence[Id]
+) -> dict[Id, tuple[str, ...]]:
+    """The features of new items."""
+    if unlisted := [one for one in attributes or {} if one not in items]:
+        rule, remedy = f"names {unlisted[0]!r}, which is not among the items", "describe new items only"
+        raise QueryError(rule, argument="attributes", value=unlisted, remedy=remedy)
+    checked = {}
+    for item, given in (attributes or {}).items():
+        try:
+            checked[item] = features(check_attributes(given))
+        except BrokenRuleError as error:
+            remedy = "map columns to values, such as {'genre': 'drama|crime'}"
+            raise QueryError(str(error), argument=f"attributes[{item!r}]", value=given, remedy=remedy) from None
     return checked
 
 

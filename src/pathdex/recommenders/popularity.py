@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,11 @@ from pathdex.data.interactions import Interactions, check_interactions, populari
 from pathdex.data.ragged import Ragged
 from pathdex.errors import NotFittedError
 from pathdex.recommenders.base import EstimatorState, Recommender
+from pathdex.recommenders.bundle_checks import MAX_COUNT, check_names
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking
+from pathdex.storage.array_spec import index_spec
+from pathdex.storage.bundle_rules import BundleRules
 from pathdex.training.callbacks import Callback, following
 
 
@@ -38,7 +41,7 @@ class Popularity(Recommender):
         return {}
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
-        self._check_options(options)
+        self._check_query(n, options)
         if self._counts is None or self._order is None:
             raise NotFittedError(self)
         return fill_in_order(no_ranking(len(histories), n), self._order, self._counts, filters)
@@ -51,6 +54,11 @@ class Popularity(Recommender):
         if self._counts is None:
             raise NotFittedError(self)
         return EstimatorState(arrays={"counts": self._counts.astype(np.int64)})
+
+    @classmethod
+    def bundle_rules(cls, settings: Mapping[str, Any], num_items: int) -> BundleRules:
+        check_names("settings", settings, ())
+        return BundleRules({"counts": index_spec(num_items, below=MAX_COUNT, dtype="int64")})
 
     def set_state(self, state: EstimatorState) -> None:
         self._learn(np.array(state.arrays["counts"]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pathdex.data.events import Event
+from pathdex.data.events import Event, StreamRecord
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN
 from pathdex.retrieval.filters import Filters
@@ -45,14 +45,20 @@ class PrequentialRecall:
         """The mean over all predictions."""
         return self.found / self.total if self.total else None
 
-    def predict(self, model: DeepRetrieval, state: StreamState, events: Sequence[Event]) -> NDArray[np.bool_]:
-        """Predict some of the events that the state is about to learn from; returns which were hit."""
+    def predict(self, model: DeepRetrieval, state: StreamState, records: Sequence[StreamRecord]) -> NDArray[np.bool_]:
+        """Predict some of the events that the state is about to learn from; returns which were hit.
+
+        Item changes are no events.
+        """
+        events = [one for one in records if isinstance(one, Event)]
+        if not events:
+            return np.empty(0, np.bool_)
         chosen = np.unique(np.linspace(0, len(events) - 1, min(self.sample, len(events))).astype(int))
         picked = [events[number] for number in chosen]
         histories = [self._history(model, state, event) for event in picked]
         targets = model.items.codes([event.item for event in picked])
         rows = Ragged.from_rows([np.array(one, np.int32) for one in histories])
-        limit = min(self.n, len(model.items))
+        limit = min(self.n, model.items.num_ids)
         answers = model.rank(rows, limit, Filters(exclude=rows), candidates=max(self.candidates, limit)).items
         hits: NDArray[np.bool_] = (answers == targets[:, None]).any(axis=1) & (targets != UNKNOWN)
         self.hits.extend(hits.tolist())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,15 @@ from pathdex.config import EncoderConfig, RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.errors import NotFittedError
-from pathdex.model.network import Network
+from pathdex.model.network import ITEM_ROWS, Network
 from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.capabilities import HasVectors
+from pathdex.recommenders.weight_specs import network_specs, row_width
 from pathdex.retrieval.exhaustive import rank_exhaustively
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
+from pathdex.storage.array_spec import weight_spec
+from pathdex.storage.bundle_rules import BundleRules
 from pathdex.training.callbacks import Callback
 from pathdex.training.setup import prepare
 from pathdex.training.trainer import train_encoder
@@ -75,7 +79,7 @@ class VectorRecommender(HasVectors):
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
         """The best `min(n, eligible)` items of the catalogue."""
-        self._check_options(options)
+        self._check_query(n, options)
         return rank_exhaustively(self.user_vectors(histories), self.item_vectors, self.item_bias, n, filters)
 
     @property
@@ -99,6 +103,17 @@ class VectorRecommender(HasVectors):
 
     def get_state(self) -> EstimatorState:
         return EstimatorState(settings=self.get_params(), weights=dict(self.network.export()))
+
+    @classmethod
+    @abstractmethod
+    def bundle_config(cls, settings: Mapping[str, Any]) -> EncoderConfig:
+        """The configuration in the settings of a bundle; `ConfigError` for bad settings."""
+
+    @classmethod
+    def bundle_rules(cls, settings: Mapping[str, Any], num_items: int) -> BundleRules:
+        config = cls.bundle_config(settings)
+        weights = {**network_specs(config), ITEM_ROWS: weight_spec(num_items, row_width(config))}
+        return BundleRules(weights=weights, ignored_weights="structure.")
 
     def set_state(self, state: EstimatorState) -> None:
         network = Network(self.config, len(self.items), encoder=self._encoder())

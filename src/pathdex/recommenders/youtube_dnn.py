@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from pathdex.config import EncoderConfig, RunOptions
@@ -32,9 +33,14 @@ class YouTubeDNN(VectorRecommender):
     def get_params(self) -> dict[str, Any]:
         return {name: getattr(self.config, name) for name in PARAMETERS}
 
+    @classmethod
+    def bundle_config(cls, settings: Mapping[str, Any]) -> EncoderConfig:
+        # Bundles of earlier versions name the encoder.
+        if settings.get("encoder", "pooled") != "pooled":
+            raise ConfigError([Problem("is 'pooled' for this model", "encoder", settings["encoder"])])
+        return EncoderConfig.from_stored({**settings, "encoder": "pooled"})
+
     def set_state(self, state: EstimatorState) -> None:
-        stored = EncoderConfig.from_stored(
-            {name: value for name, value in state.settings.items() if name in PARAMETERS}
-        )
+        stored = self.bundle_config(state.settings)
         YouTubeDNN.__init__(self, **{name: getattr(stored, name) for name in PARAMETERS})
         super().set_state(state)

@@ -34,8 +34,9 @@ from pathdex.kernels.live_postings import (
     rewrite_paths,
     write_rows,
 )
+from pathdex.kernels.neighbours import Neighbours
 from pathdex.kernels.structure import StructureWeights
-from pathdex.kernels.types import Floats, Ints
+from pathdex.kernels.types import Floats, Ints, Mask
 from pathdex.retrieval.retriever import Retriever
 from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.retrieval.user_state import HistoryEncoder, weights_under
@@ -56,6 +57,8 @@ class ItemChanges:
     counts: Ints
     hidden: Ints
     """Items that lose their neighbours: their ids are new or gone."""
+    neighbours: Neighbours | None = None
+    """New neighbours of all items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +70,8 @@ class Prepared:
     places: PathPlaces
     changes: Changes
     retriever: Retriever
+    hidden: Mask
+    """Items without neighbours."""
 
 
 class LiveIndex:
@@ -100,7 +105,7 @@ class LiveIndex:
         encoder.table = as_readonly(self._rows)
         retriever = copy(retriever)
         retriever.encoder = encoder
-        self.retriever = self._next(retriever, postings, retriever.trie)
+        self.retriever = self._next(retriever, postings, retriever.trie, self._hidden)
 
     @property
     def capacity(self) -> int:
@@ -154,7 +159,12 @@ class LiveIndex:
             make_writable(table, change.items)
         retriever = self._next_retriever(config, weights, encode_with_torch, new_weights=new_weights)
         postings, trie = self._postings(retriever, places, change.num_items, moved=moved)
-        return Prepared(change, compact, places, changes, self._next(retriever, postings, trie))
+        hidden = self._hidden
+        if change.neighbours is not None:
+            retriever.neighbours = Neighbours.pack(*change.neighbours[:3])
+            hidden = np.arange(self.capacity) >= change.num_items
+        following = self._next(retriever, postings, trie, hidden)
+        return Prepared(change, compact, places, changes, following, hidden)
 
     def commit(self, prepared: Prepared) -> Retriever:
         """Write the changed items; queries must not run meanwhile. Returns the retriever from now on."""
@@ -162,7 +172,8 @@ class LiveIndex:
         write_rows(self._rows, change.items, change.rows)
         write_rows(self._compact, change.items, prepared.compact)
         self._paths[change.items], self._counts[change.items] = change.paths, change.counts
-        if len(self._hidden):
+        self._hidden = prepared.hidden
+        if len(self._hidden) and change.neighbours is None:
             self._hidden[change.hidden] = True
         self._unused = self._places, prepared.changes
         self._places, self.num_items, self.retriever = prepared.places, change.num_items, prepared.retriever
@@ -207,7 +218,7 @@ class LiveIndex:
             trie,
         )
 
-    def _next(self, retriever: Retriever, postings: Postings, trie: Trie) -> Retriever:
+    def _next(self, retriever: Retriever, postings: Postings, trie: Trie, hidden: Mask) -> Retriever:
         """A retriever over these arrays."""
         following = copy(retriever)
         for name in ("_index", "_engine", "compact"):
@@ -223,7 +234,7 @@ class LiveIndex:
             compact=as_readonly(self._compact),
         )
         if following.neighbours is not None:
-            following.neighbours = following.neighbours._replace(hidden=as_readonly(self._hidden, np.bool_))
+            following.neighbours = following.neighbours._replace(hidden=as_readonly(hidden, np.bool_))
         if following.encoder.compiled is not None:
             following._engine  # noqa: B018  Made here, while queries go on.
         return following

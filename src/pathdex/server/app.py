@@ -51,6 +51,9 @@ class App:
         except asyncio.TimeoutError:
             rule = f"no response within {limits.timeout:g} s"
             await send_error(send, unavailable(rule, "request less, or raise the server's limit", 504), version)
+        except asyncio.CancelledError:
+            rule = f"the server stopped before the response was ready, after {limits.grace:g} s"
+            await send_error(send, unavailable(rule, "try again"), version)
         except DisconnectedError:
             return
         except Exception:

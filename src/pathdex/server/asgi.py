@@ -15,6 +15,7 @@ Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 JSON, TEXT, HTML = "application/json", "text/plain; version=0.0.4; charset=utf-8", "text/html; charset=utf-8"
+JSON_HEADER = f"Content-Type: {JSON}"
 MODEL_HEADER = b"x-pathdex-model"
 
 ROUTE, MODEL, OVERLOADED = "pathdex.route", "pathdex.model", "pathdex.overloaded"
@@ -36,9 +37,11 @@ class Response:
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """The whole body; status 413 for a body of more than `limit` bytes, 415 for a compressed one."""
-    length, more = 0, True
+    """The whole body; status 413 for a body of more than `limit` bytes, 415 for one that is not plain JSON."""
+    length, more, kind = 0, True, b""
     for name, value in scope["headers"]:
+        if name == b"content-type":
+            kind = value
         if name == b"content-length" and int(value) > limit * _DISCARD_FACTOR:
             length, more = int(value), False
         if name == b"content-encoding" and value.lower() != b"identity":
@@ -46,6 +49,10 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
             raise RequestError(
                 415, Problem("compressed bodies are not supported", "content-encoding", shown, "send plain JSON")
             )
+    # Browsers send JSON to other sites only after those have agreed; other types, and none, they send at once.
+    if kind.partition(b";")[0].strip().lower() != JSON.encode():
+        shown = kind.decode("latin-1") or None
+        raise RequestError(415, Problem(f"must be {JSON}", "content-type", shown, f"send the header: {JSON_HEADER}"))
     body = bytearray()
     while more and length <= limit * _DISCARD_FACTOR:
         message = await receive()

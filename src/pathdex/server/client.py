@@ -11,7 +11,8 @@ from typing_extensions import Self
 
 from pathdex.data.vocabulary import Id
 from pathdex.errors import MissingExtraError, QueryError, did_you_mean
-from pathdex.recommenders.base import History, Query, ScoredItem, check_ids, id_list
+from pathdex.recommenders.arguments import check_ids, id_list
+from pathdex.recommenders.base import History, Query, ScoredItem
 
 try:
     from pathdex.server.connection_pool import ConnectionPool
@@ -22,12 +23,15 @@ from pathdex.index.health import IndexHealth
 from pathdex.retrieval.explain import Explanation, WhyNot
 from pathdex.server import routes
 from pathdex.server.schemas import (
+    AddItemsRequest,
     EventsRequest,
     ExplainRequest,
     ModelInfo,
+    NewItem,
     QueryRequest,
     RecommendedItem,
     RecommendRequest,
+    RemoveItemsRequest,
     SimilarRequest,
     WhyNotRequest,
 )
@@ -164,13 +168,38 @@ class Client:
         [result] = self._pool.call(routes.recommend, RecommendRequest(queries=[query])).results or []
         return _scored(result.items)
 
-    def add_events(self, user: Id, items: Iterable[Id]) -> int:
-        """Append items to a user's history in the server's user store, durably; returns how many.
+    def add_events(self, user: Id, items: Iterable[Id], *, time: float | None = None) -> int:
+        """Append items to a user's history in the server's user store and stream, durably; returns how many.
 
         If the connection breaks, `ServerError` is raised and the events may or may not be stored. They are never sent
-        twice.
+        twice. `time` (seconds since 1970) is that of the events in the stream, by default the server's; a single event
+        that you send again with the same time is recognised as a duplicate there.
         """
-        return self._pool.call(routes.events, EventsRequest(user=user, items=id_list("items", items))).stored
+        request = EventsRequest(user=user, items=id_list("items", items), time=time)
+        return self._pool.call(routes.events, request).stored
+
+    def add_items(
+        self,
+        ids: Iterable[Id],
+        *,
+        like: Mapping[Id, Sequence[Id]] | None = None,
+        attributes: Mapping[Id, Mapping[str, Any]] | None = None,
+    ) -> int:
+        """Add items to the server's stream, durably; returns how many. They can be recommended once the trainer has
+        published them.
+
+        `like` names similar known items for some of them, `attributes` their columns.
+        """
+        like, attributes = like or {}, attributes or {}
+        items = [NewItem(one, list(like.get(one, ())), dict(attributes.get(one, {}))) for one in id_list("ids", ids)]
+        parts = (items[first : first + BATCH] for first in range(0, len(items), BATCH))
+        return sum(self._pool.call(routes.add_items, AddItemsRequest(new_items=part)).accepted for part in parts)
+
+    def remove_items(self, ids: Iterable[Id]) -> int:
+        """Remove items from the server's stream, durably; returns how many. Unknown ones are ignored by the trainer."""
+        listed = id_list("ids", ids)
+        parts = (listed[first : first + BATCH] for first in range(0, len(listed), BATCH))
+        return sum(self._pool.call(routes.remove_items, RemoveItemsRequest(part)).accepted for part in parts)
 
     def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
         """The items most similar to an item."""

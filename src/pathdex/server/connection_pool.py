@@ -48,7 +48,7 @@ class ConnectionPool:
         parameter = None if route.parameter is None else str(request)
         body = None if route.request is None else encode_request(request)
         response = self._send(route, route.url(parameter), body)
-        if response.status == 200:
+        if 200 <= response.status < 300:
             try:
                 return route.parse_response(response.data)
             except ValueError:

@@ -18,41 +18,70 @@ from pathdex.server.errors import SERVER, RequestError
 from pathdex.server.limits import ServerLimits
 
 MAX_HEADER_BYTES = 64 * 1024
+"""Bytes of the request line and the headers, each header counted as the line `name: value`."""
+_SLACK = 2
+"""How many times the limit may arrive before the headers end; then they are too long however they are written."""
+LINGER_SECONDS = 2.0
+"""How long a closed connection is read until the client closes it too. Closing a socket with unread data resets the
+connection, and the client may lose a response that it has not read yet."""
 
 
-def bounded_protocol(limits: ServerLimits) -> type[HttpToolsProtocol]:
+def bounded_protocol(limits: ServerLimits) -> type[BoundedProtocol]:
     """The protocol class for a server with these limits."""
     return type("Protocol", (BoundedProtocol,), {"limits": limits})
 
 
 class BufferedTransport:
-    """Joins all writes of one event-loop iteration into one system call.
+    """Joins all writes of one event-loop iteration into one system call, and closes in two steps.
 
-    uvicorn writes the head and the body of a response separately, which also wakes the client twice.
+    uvicorn writes the head and the body of a response separately, which also wakes the client twice. `close` sends what
+    is left and the end of the stream; the socket is closed when the client has closed its side, or after a while.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
         self._parts: list[bytes] = []
+        self._closing: asyncio.TimerHandle | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
+        if self.is_closing():
+            return
         if not self._parts:
             self._loop.call_soon(self._flush)
         self._parts.append(data)
 
+    def is_closing(self) -> bool:
+        return self._closing is not None or self._transport.is_closing()
+
     def close(self) -> None:
+        if self.is_closing():
+            return
         self._flush()
-        self._transport.close()
+        self._closing = self._loop.call_later(LINGER_SECONDS, self._transport.close)
+        try:
+            self._transport.write_eof()
+            self._transport.resume_reading()
+        except (OSError, RuntimeError):  # The client is gone.
+            self._transport.close()
+
+    def forget(self) -> None:
+        """The connection is closed."""
+        if self._closing is not None:
+            self._closing.cancel()
 
     def get_write_buffer_size(self) -> int:
-        return sum(map(len, self._parts)) + self._transport.get_write_buffer_size()
+        try:
+            return sum(map(len, self._parts)) + self._transport.get_write_buffer_size()
+        except RuntimeError:  # uvloop, if the socket is closed.
+            return 0
 
     def _flush(self) -> None:
         parts, self._parts = self._parts, []
-        if parts:
+        # A slow reader may have been disconnected in the same iteration.
+        if parts and not self._transport.is_closing():
             self._transport.write(b"".join(parts))
 
 
@@ -60,12 +89,14 @@ class BoundedProtocol(HttpToolsProtocol):
     """A connection that limits header size, the time to send a request, and the time to read a response."""
 
     limits: ServerLimits
+    stopping = False
+    """Whether the server stops: the next response of each connection is its last."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._waiting_since: float | None = None
         """Since when the rest of a request is missing; None between requests."""
-        self._in_head, self._head_bytes = False, 0
+        self._in_head, self._head_bytes, self._received = False, 0, 0
         self._unsent, self._unsent_since = 0, 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -75,28 +106,58 @@ class BoundedProtocol(HttpToolsProtocol):
             problem = Problem(f"the server has {self.limits.connections} open connections", remedy="try again later")
             self._send_error(503, problem)
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.transport.forget()  # type: ignore[attr-defined]
+
     def data_received(self, data: bytes) -> None:
-        # Ignore data that arrives after an error response.
+        # Ignore data that arrives after the last response.
         if self.transport.is_closing():
             return
         super().data_received(data)
-        if self._in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEADER_BYTES:
-                self._send_error(431, Problem(f"the headers must be at most {MAX_HEADER_BYTES} bytes"))
+        self._received += len(data)
+        if self._in_head and self._received > _SLACK * MAX_HEADER_BYTES:
+            self._send_431()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._waiting_since, self._in_head, self._head_bytes = self.loop.time(), True, 0
+        self._waiting_since, self._in_head, self._head_bytes, self._received = self.loop.time(), True, 0, 0
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._head_bytes += len(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        self._head_bytes += len(name) + len(value) + len(": \r\n")
+        if self._head_bytes > MAX_HEADER_BYTES:
+            self._send_431()
 
     def on_headers_complete(self) -> None:
         self._in_head = False
+        if self.transport.is_closing():
+            return
+        if self._head_bytes + len(self.parser.get_method()) + len("  HTTP/1.1\r\n\r\n") > MAX_HEADER_BYTES:
+            self._send_431()
+            return
         if len(self.tasks) >= self.limits.queue:
             self.scope[OVERLOADED] = True  # type: ignore[literal-required]
         super().on_headers_complete()
+        if self.stopping:
+            self.cycle.keep_alive = False
+
+    def shutdown(self) -> None:
+        """Close the connection, unless a request is in flight or its beginning has arrived; then after its response."""
+        if not self._in_head:
+            super().shutdown()
+
+    def on_body(self, body: bytes) -> None:
+        if not self.transport.is_closing():
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
-        super().on_message_complete()
+        if not self.transport.is_closing():
+            super().on_message_complete()
         self._waiting_since = None
 
     def send_400_response(self, msg: str) -> None:
@@ -112,6 +173,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._unsent, self._unsent_since = unsent, now
         elif now - self._unsent_since > self.limits.read_timeout:
             self.transport.abort()
+
+    def _send_431(self) -> None:
+        self._send_error(431, Problem(f"the headers must be at most {MAX_HEADER_BYTES} bytes"))
 
     def _send_error(self, status: int, problem: Problem) -> None:
         """Send an error without the application, and close the connection."""

@@ -9,12 +9,16 @@ come from a `Problem`; `message` is its text.
 
 from __future__ import annotations
 
+import errno
+import logging
 from typing import Any
 
 import msgspec
 
 from pathdex.errors import PathdexError, Problem, QueryError, preview
 from pathdex.server.schemas import ErrorDetail, ErrorResponse
+
+log = logging.getLogger("pathdex.server")
 
 QUERY, SERVER = "QueryError", "ServerError"
 _SHOWN = 200
@@ -56,7 +60,19 @@ def from_library(error: PathdexError) -> RequestError:
     """The HTTP error for an exception of the library: 422 for a `QueryError`, 503 for all others."""
     if isinstance(error, QueryError):
         return RequestError(422, error.problem)
-    return RequestError(503, Problem(str(error)), type=SERVER)
+    # The message may name a file of the server.
+    log.error("a request failed: %s", error)
+    return unavailable("the server cannot answer this request now", "see its log")
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether an error comes from a full disk."""
+    while error is not None:
+        full = getattr(error, "sqlite_errorname", None) == "SQLITE_FULL" or "disk is full" in str(error)
+        if full or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+            return True
+        error = error.__cause__
+    return False
 
 
 def json_value(value: Any) -> Any:

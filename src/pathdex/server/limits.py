@@ -18,7 +18,7 @@ class ServerLimits:
     max_candidates: int = parameter(100_000, "candidates of a query", low=1)
     max_filter: int = parameter(20_000, "ids in an allow or deny list", low=1)
     max_results: int = parameter(20_000, "items recommended per request, over all its queries", low=1)
-    max_batch: int = parameter(256, "queries or events per request", low=1)
+    max_batch: int = parameter(256, "queries, events or items per request", low=1)
     max_id_length: int = parameter(256, "characters of an id", low=1)
     max_explained: int = parameter(100, "explanations per request", low=1)
 

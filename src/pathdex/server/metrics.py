@@ -1,28 +1,29 @@
 """Metrics in the text format of Prometheus, summed over all worker processes.
 
-Each worker owns a row of 64-bit integers in a memory-mapped file, and any worker can read all rows. A
-replacement worker takes over the row of the worker that died, so counters never decrease. Durations are kept in
-nanoseconds.
+Each worker owns a row of 64-bit integers in a mapped file without a name, and any worker can read all rows. A
+replacement worker takes over the row of the worker that died, so counters never decrease. The file is gone with the
+last process that has it open, however it ends. Durations are kept in nanoseconds.
 """
 
 from __future__ import annotations
 
 import mmap
+import os
+import tempfile
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
-from pathlib import Path
 
 from pathdex.server.routes import ROUTES
 
-STATUSES = (200, 400, 401, 404, 405, 408, 413, 415, 422, 429, 431, 499, 500, 503, 504)
+STATUSES = (200, 202, 400, 401, 404, 405, 408, 409, 413, 415, 421, 422, 429, 431, 499, 500, 503, 504)
 BUCKETS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the duration histogram, in seconds."""
 _NANOSECONDS = [round(bound * 1e9) for bound in BUCKETS]
 OTHER = "other"
 """The label `route` of requests that match no route."""
-LABELS = (*(route.path for route in ROUTES), OTHER)
+LABELS = (*dict.fromkeys(route.path for route in ROUTES), OTHER)
 
 REQUESTS, DURATION = "pathdex_http_requests_total", "pathdex_http_request_duration_seconds"
 COUNTERS = {
@@ -30,8 +31,12 @@ COUNTERS = {
     "pathdex_unknown_history_items_total": "History items that are not in the catalogue.",
     "pathdex_user_events_total": "Events appended to the user store.",
     "pathdex_user_store_errors_total": "Failed calls to the user store.",
+    "pathdex_sink_events_total": "Events appended to the stream.",
+    "pathdex_sink_item_changes_total": "Items added to and removed from the stream.",
+    "pathdex_sink_errors_total": "Failed or timed-out appends to the stream.",
     "pathdex_model_reloads_total": "New model versions loaded, counted in each worker.",
     "pathdex_model_reload_failures_total": "New model versions rejected, counted in each worker.",
+    "pathdex_model_verification_failures_total": "Served models with a wrong checksum, counted in each worker.",
     "pathdex_model_deltas_total": "Deltas of a live folder applied, counted in each worker.",
     "pathdex_worker_starts_total": "Worker processes started.",
 }
@@ -66,18 +71,26 @@ LAYOUT = _layout()
 _SIZE = 8 * len(LAYOUT)
 
 
-class ServerMetrics:
-    """The metrics of one worker, and those of its siblings in the same folder."""
+def new_metrics_file(workers: int) -> int:
+    """The descriptor of an empty file for so many workers. It is in memory if the system allows it: with a full disk,
+    the first write to a mapped file on disk would end the process."""
+    if hasattr(os, "memfd_create"):
+        handle = os.memfd_create("pathdex-metrics")
+    else:
+        with tempfile.TemporaryFile() as file:
+            handle = os.dup(file.fileno())
+    os.ftruncate(handle, workers * _SIZE)
+    return handle
 
-    def __init__(self, folder: Path | None = None, slot: int = 0) -> None:
-        self._folder = folder
-        if folder is None:
-            self._map = mmap.mmap(-1, _SIZE)
-        else:
-            with (folder / f"worker-{slot}").open("a+b") as file:
-                file.truncate(_SIZE)
-                self._map = mmap.mmap(file.fileno(), _SIZE)
-        self._row = memoryview(self._map).cast("q")
+
+class ServerMetrics:
+    """The metrics of one worker, and those of its siblings in the same file."""
+
+    def __init__(self, file: int = -1, slot: int = 0, workers: int = 1) -> None:
+        """`file` is what `new_metrics_file` returned; without it, this is the only worker."""
+        cells, width = memoryview(mmap.mmap(file, workers * _SIZE)).cast("q"), len(LAYOUT)
+        self._rows = [cells[place * width : (place + 1) * width] for place in range(workers)]
+        self._row = self._rows[slot]
         for name in (*GAUGES, _VERSION, _ITEMS, _LOADED, _DELTA):
             self._row[LAYOUT[name,]] = 0
 
@@ -108,19 +121,10 @@ class ServerMetrics:
 
     def render(self) -> bytes:
         """All metrics of all workers, in text format 0.0.4."""
-        rows = list(self._rows())
+        rows = [row.tolist() for row in self._rows]
         total = [sum(values) for values in zip(*rows, strict=True)]
         lines = [line for name in (*COUNTERS, *GAUGES) for line in _family(name, [f" {total[LAYOUT[name,]]}"])]
         return "\n".join([*lines, *_requests(total), *_models(rows), ""]).encode()
-
-    def _rows(self) -> Iterator[Sequence[int]]:
-        if self._folder is None:
-            yield self._row.tolist()
-            return
-        for file in sorted(self._folder.glob("worker-*")):
-            content = file.read_bytes()
-            if len(content) == _SIZE:
-                yield memoryview(content).cast("q").tolist()
 
 
 def _family(name: str, samples: Sequence[str]) -> list[str]:

@@ -1,14 +1,16 @@
-"""The layers around the app: request metrics, access log, authentication."""
+"""The layers around the app: request metrics, access log, authentication, allowed hosts."""
 
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import json
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable
 from typing import Any, TextIO
+from urllib.parse import urlsplit
 
 from pathdex.errors import Problem
 from pathdex.server.asgi import MODEL, ROUTE, ASGIApp, Receive, Scope, Send, send_error
@@ -17,6 +19,10 @@ from pathdex.server.metrics import OTHER, ServerMetrics
 
 CLIENT_CLOSED = 499
 """The status that is recorded if the client disconnects before the response, as nginx does."""
+
+
+_KNOWN_HOSTS = 100
+"""Values of the header Host that are remembered as allowed."""
 
 
 class RequestObserver(ABC):
@@ -90,15 +96,57 @@ class Authentication:
     """Answers 401 unless a request has the token or its path is in `public`."""
 
     def __init__(self, app: ASGIApp, token: str, public: Iterable[str]) -> None:
-        self.app, self._expected, self._public = app, f"Bearer {token}".encode(), frozenset(public)
+        self.app, self._expected, self._public = app, token.encode(), frozenset(public)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in self._public:
             given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, self._expected):
+            scheme, _, token = given.partition(b" ")
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._expected):
                 rule = "the token is wrong" if given else "a token is required"
                 problem = Problem(rule, remedy="send it as: Authorization: Bearer TOKEN")
                 error = RequestError(401, problem, type=SERVER, headers=((b"www-authenticate", b"Bearer"),))
                 await send_error(send, error, None)
                 return
         await self.app(scope, receive, send)
+
+
+class HostCheck:
+    """Answers 421 unless the header Host has an allowed name, and 400 without the header.
+
+    A web page whose name resolves to this machine (DNS rebinding) can send requests that look local to a browser; they
+    carry the name of the page. IP addresses cannot be forged in this way and are always allowed.
+    """
+
+    def __init__(self, app: ASGIApp, allowed: Iterable[str], public: Iterable[str]) -> None:
+        """`allowed` are names in lower case; `*.example.org` allows all names under example.org."""
+        self.app, self._allowed, self._public = app, tuple(allowed), frozenset(public)
+        self._known: set[bytes] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in self._public:
+            given = [value for name, value in scope["headers"] if name == b"host"]
+            if len(given) != 1 and not (not given and scope["http_version"] == "1.0"):
+                problem = Problem("exactly one header Host is required", "host", f"{len(given)} headers", "send one")
+                await send_error(send, RequestError(400, problem, type=SERVER), None)
+                return
+            if given and given[0] not in self._known:
+                if not self._is_allowed(given[0]):
+                    remedy = "use another name of this server, or start it with --allowed-hosts"
+                    problem = Problem("is no allowed host", "host", given[0].decode("latin-1"), remedy)
+                    await send_error(send, RequestError(421, problem, type=SERVER), None)
+                    return
+                if len(self._known) < _KNOWN_HOSTS:
+                    self._known.add(given[0])
+        await self.app(scope, receive, send)
+
+    def _is_allowed(self, given: bytes) -> bool:
+        try:
+            host = (urlsplit(f"//{given.decode('ascii')}").hostname or "").removesuffix(".")
+        except ValueError:  # Not ASCII, or no host.
+            return False
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            return any(host == one or (one.startswith("*.") and host.endswith(one[1:])) for one in self._allowed)
+        return True

@@ -1,26 +1,33 @@
-"""Loading a model for serving: read, verify checksums, compile, and run test queries."""
+"""Loading a model for serving: read, check, compile, and run test queries."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import math
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
+from pathdex import __version__
 from pathdex.data.vocabulary import Id
 from pathdex.errors import BundleError, ConfigError, PathdexError, Problem, RunError
 from pathdex.recommenders.base import Query, Recommender
 from pathdex.recommenders.capabilities import HasIndex
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.live_model import LiveModel
-from pathdex.recommenders.live_reader import LiveReader
-from pathdex.recommenders.registry import load
+from pathdex.recommenders.live_reader import LivePosition, LiveReader
+from pathdex.recommenders.registry import from_bundle, load
 from pathdex.server.options import ServerOptions
 from pathdex.server.schemas import ModelInfo
-from pathdex.storage.array_folder import MANIFEST, read_manifest
+from pathdex.storage import verified
+from pathdex.storage.array_folder import MANIFEST, check_sums, is_small, open_folder, read_manifest
 from pathdex.storage.bundle import BUNDLE_FORMAT, bundle_version, read_bundle
 from pathdex.storage.live_folder import CURRENT, is_live_folder, read_current
 from pathdex.storage.run_folder import find_bundle
@@ -43,7 +50,7 @@ class ServedModel:
     loaded: float
     """Unix time at which it was loaded."""
     query_seconds: float
-    """Duration of a test query."""
+    """Duration of a test query; infinite if the model was empty, so that no query is taken for a fast one."""
     signature: Signature
     """Identifies the files it was loaded from."""
     columns: tuple[str, ...] = ()
@@ -68,7 +75,7 @@ class ServedModel:
             loaded=datetime.fromtimestamp(self.loaded, timezone.utc).isoformat(timespec="seconds"),
             attributes=list(self.columns),
             config=model.get_params(),
-            health=model.health() if isinstance(model, HasIndex) else None,
+            health=model.health() if isinstance(model, HasIndex) and model.items.num_ids else None,
         )
 
 
@@ -113,6 +120,10 @@ class ModelLoader:
             return None
         return tuple((name, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
 
+    def missing_path(self) -> Path:
+        """What to name where there is no model: the catalogue table if that is gone, else the model."""
+        return self.catalogue if self.catalogue is not None and not self.catalogue.exists() else self.model
+
     def is_current(self, served: ServedModel) -> bool:
         """Whether the files hold the model that is served: touching or copying them does not change the model."""
         signature = self.signature()
@@ -142,8 +153,8 @@ class ModelLoader:
         version = reader.position.digest[:VERSION_DIGITS]
         return replace(served, version=version, signature=signature, loaded=time.time()), count
 
-    def load(self) -> ServedModel:
-        """Load, verify, warm up and test the model.
+    def load(self, *, verify: bool = False) -> ServedModel:
+        """Load, warm up and test the model; with `verify`, also check the checksums of large files.
 
         If the folder changes while it is read, the model may mix files of two bundles, so it is loaded again.
         """
@@ -151,6 +162,8 @@ class ModelLoader:
             before = self.signature()
             try:
                 served = self._load(before or ())
+                if verify:
+                    self.verify()
             except (PathdexError, OSError):
                 if self.signature() == before or attempt == ATTEMPTS - 1:
                     raise
@@ -163,7 +176,43 @@ class ModelLoader:
     def _load(self, signature: Signature) -> ServedModel:
         folder, reader = self.folder(), LiveReader(self.model) if is_live_folder(self.model) else None
         recommender = load(folder) if reader is None else reader.load()
-        read_bundle(folder, verify=True)
+        position = None if reader is None else reader.position
+        version = bundle_version(folder) if position is None else position.digest[:VERSION_DIGITS]
+        return self._serve(recommender, version, signature, reader)
+
+    def load_handles(self, path: Path, files: Mapping[str, int], position: LivePosition | None) -> ServedModel:
+        """Load a bundle from files that were opened before; `position` is that of the base of a live folder."""
+        bundle = read_bundle(path, handles=files)
+        recommender, reader, version = from_bundle(bundle, str(path)), None, str(bundle.version)
+        if position is not None and isinstance(recommender, DeepRetrieval):
+            recommender, reader = LiveModel(recommender), LiveReader(self.model)
+            reader.position = position
+            with contextlib.suppress(PathdexError, OSError):
+                reader.update(recommender)
+            version = reader.position.digest[:VERSION_DIGITS]
+        return self._serve(recommender, version, self.signature() or (), reader)
+
+    def verify(self) -> None:
+        """Check the checksums of a large bundle, unless they were checked before; `BundleError` if one is wrong.
+
+        Those of a small bundle are checked whenever it is opened.
+        """
+        folder, manifest = open_folder(self.folder(), BUNDLE_FORMAT)
+        with folder:
+            key = verified.folder_key(folder, folder.handles)
+            if not is_small(manifest["files"]) and not verified.is_checked(key, verified.CHECKSUMS):
+                check_sums(folder, BUNDLE_FORMAT, manifest["files"])
+                verified.set_checked(key, verified.CHECKSUMS)
+
+    def trial_key(self) -> str:
+        """A name for what is at the path now, files and catalogue table."""
+        content = json.dumps([__version__, str(self.model), self.signature()])
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def _serve(
+        self, recommender: Recommender, version: str, signature: Signature, reader: LiveReader | None
+    ) -> ServedModel:
+        """Attach the catalogue table and test the model."""
         columns: tuple[str, ...] = ()
         if self.catalogue is not None:
             from pathdex.data.attributes import Attributes
@@ -172,15 +221,19 @@ class ModelLoader:
             recommender.attach(attributes)
             columns = attributes.columns
         seconds = probe_model(recommender)
-        position = None if reader is None else reader.position
-        version = bundle_version(folder) if position is None else position.digest[:VERSION_DIGITS]
         return ServedModel(recommender, version, time.time(), seconds, signature, columns, reader)
 
 
 def probe_model(recommender: Recommender) -> float:
-    """Warm up a model and run test queries; returns the seconds of one. `BundleError` if results are invalid."""
+    """Warm up a model and run test queries; returns the seconds of one. `BundleError` if results are invalid.
+
+    A live model may be empty for a while: all its items were removed, and others may come.
+    """
     if not recommender.items.num_ids:
-        raise BundleError("the model has no items; train it on interactions")
+        if not isinstance(recommender, LiveModel):
+            raise BundleError("the model has no items; train it on interactions")
+        _check_results(recommender, Query([], exclude_seen=False))
+        return math.inf
     recommender.warmup()
     items = recommender.items
     first, last = items.first_ids(1)[0], items.first_ids(2)[-1]

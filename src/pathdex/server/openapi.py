@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -11,9 +12,11 @@ from pathdex.server.asgi import JSON, MODEL_HEADER
 from pathdex.server.limits import ServerLimits
 from pathdex.server.route import Route, RouteTable
 from pathdex.server.schemas import (
+    AddItemsRequest,
     ErrorResponse,
     EventsRequest,
     ExplainRequest,
+    NewItem,
     QueryRequest,
     RecommendRequest,
     RecommendResponse,
@@ -23,27 +26,29 @@ from pathdex.server.schemas import (
 from pathdex.server.validation import LIMITS
 
 ERRORS = {
-    400: "The body is not JSON.",
+    400: "The body is not JSON, or the request is not HTTP.",
     401: "The token is missing or wrong.",
     404: "Not found.",
     408: "The request was not received in time.",
+    409: "The server has no stream of events.",
     413: "The body is too large.",
-    415: "The body is compressed.",
+    415: "The body is compressed, or its content type is not JSON.",
+    421: "The server does not answer for this host.",
     422: "A field breaks a rule, or the model does not support the request.",
     429: "Too many requests in flight; retry later.",
-    503: "No model is loaded, or the user store is unavailable; retry later.",
+    503: "No model is loaded, or the user store or the stream is unavailable; retry later.",
     504: "The request took too long.",
 }
 
 
-def describe(routes: RouteTable, limits: ServerLimits, *, token: bool = False) -> dict[str, Any]:
-    """The document of a server with these routes and limits; `token` says whether it requires one."""
+def describe(routes: RouteTable, limits: ServerLimits, *, token: bool = False, hosts: bool = False) -> dict[str, Any]:
+    """The document of a server with these routes and limits; `token` and `hosts` say whether it checks these."""
     requests: list[type] = [route.request for route in routes if route.request is not None]
     responses = [route.response for route in routes if route.response is not bytes]
     _, components = msgspec.json.schema_components(
         {*requests, *responses, ErrorResponse}, ref_template="#/components/schemas/{name}"
     )
-    for struct in (*requests, QueryRequest, UserEvents):
+    for struct in (*requests, QueryRequest, UserEvents, NewItem):
         _add_limits(components[struct.__name__], limits)
     _add_rules(components)
     document: dict[str, Any] = {
@@ -58,15 +63,15 @@ def describe(routes: RouteTable, limits: ServerLimits, *, token: bool = False) -
         "components": {"schemas": components},
     }
     for route in routes:
-        document["paths"].setdefault(route.path, {})[route.method.lower()] = _operation(route, token=token)
+        document["paths"].setdefault(route.path, {})[route.method.lower()] = _operation(route, token=token, hosts=hosts)
     if token:
         document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     return document
 
 
-def _operation(route: Route[Any, Any], *, token: bool) -> dict[str, Any]:
+def _operation(route: Route[Any, Any], *, token: bool, hosts: bool) -> dict[str, Any]:
     operation: dict[str, Any] = {"operationId": route.name, "summary": route.handler.__doc__}
-    errors = {408}
+    errors = {408, *route.errors}
     if route.parameter is not None:
         schema: dict[str, Any] = {"type": "string", "minLength": 1}
         if route.pattern is not None:
@@ -79,6 +84,8 @@ def _operation(route: Route[Any, Any], *, token: bool) -> dict[str, Any]:
         errors |= {400, 413, 415, 422, 504}
     if not route.operational:
         errors |= {429, 503}
+    if hosts and not route.path.startswith("/health/"):
+        errors |= {400, 421}
     if token and not route.public:
         errors.add(401)
         operation["security"] = [{"token": []}]
@@ -108,7 +115,7 @@ def _add_limits(component: dict[str, Any], limits: ServerLimits) -> None:
         for part in _parts(schema):
             keyword = {"integer": "maximum", "array": "maxItems"}.get(part.get("type", ""))
             if keyword is not None and name in LIMITS:
-                part[keyword] = getattr(limits, LIMITS[name])
+                part[keyword] = min(part.get(keyword, math.inf), getattr(limits, LIMITS[name]))
             for one in (part, *_parts(part.get("items", {}))):
                 if one.get("type") == "string":
                     one["maxLength"] = limits.max_id_length
@@ -118,7 +125,12 @@ def _add_rules(components: dict[str, Any]) -> None:
     """Add which fields go together: a history or a user; one query or a batch."""
     for name in (QueryRequest.__name__, ExplainRequest.__name__, WhyNotRequest.__name__):
         components[name]["oneOf"] = [_has("history", "array"), _has("user", "string", "integer")]
-    for struct, single, field in ((RecommendRequest, QueryRequest, "queries"), (EventsRequest, UserEvents, "events")):
+    batches: list[tuple[type, type, str]] = [
+        (RecommendRequest, QueryRequest, "queries"),
+        (EventsRequest, UserEvents, "events"),
+        (AddItemsRequest, NewItem, "new_items"),
+    ]
+    for struct, single, field in batches:
         name = struct.__name__
         batch = next(part for part in _parts(components[name]["properties"][field]) if part.get("type") == "array")
         alone = {"type": "object", "required": [field], "properties": {field: batch}, "additionalProperties": False}

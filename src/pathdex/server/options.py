@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,11 +14,14 @@ from pathdex.errors import ConfigError, Problem
 from pathdex.server.limits import ServerLimits
 
 TOKEN_VARIABLE = "PATHDEX_TOKEN"
+LOCAL = ("localhost", "*.localhost")
+"""The names that lead to the machine itself."""
+_HOST = r"\*|(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions:
-    """The model, the address, the user store, access and limits."""
+    """The model, the address, the user store, the stream, access and limits."""
 
     model: Path
     """A run folder, a bundle, or a link to one; watched for new versions."""
@@ -30,6 +35,11 @@ class ServerOptions:
     """Its item column; None: found by common names."""
     user_store: str | None = None
     """A SQLite file or a Redis URL; None: requests contain their histories."""
+    events: str | None = None
+    """Where events and item changes are appended for a trainer: what `open_sink` opens; None: nowhere."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names that the header Host may have, such as shop.example.org or *.example.org; `*` allows any. By default, any,
+    or for a server that only this machine reaches localhost. IP addresses are always allowed."""
     token: str | None = None
     """Clients must send it as `Authorization: Bearer TOKEN`; None: no authentication."""
     public_metrics: bool = False
@@ -37,7 +47,7 @@ class ServerOptions:
     access_log: bool = False
     """Log each request to standard error as a line of JSON."""
     watch: float = 2.0
-    """Seconds between checks for a new model; 0: never check."""
+    """Seconds between checks for a new model, at most 0.1 for a live folder; 0: never check."""
     limits: ServerLimits = field(default_factory=ServerLimits)
 
     def __post_init__(self) -> None:
@@ -48,11 +58,22 @@ class ServerOptions:
             problems.append(Problem("must be at least 1", "workers", self.workers))
         if not self.watch >= 0:
             problems.append(Problem("must be at least 0", "watch", self.watch, "0 never checks for a new model"))
+        for name in self.allowed_hosts:
+            if not re.fullmatch(_HOST, name):
+                rule = "must be a host name without a port, *.NAME or *"
+                problems.append(Problem(rule, "allowed_hosts", name, "write it as shop.example.org"))
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token.strip()):
             # Without the value: a token does not belong in a log.
             problems.append("the token must be printable ASCII and not empty")
         if problems:
             raise ConfigError(problems)
+
+    @property
+    def hosts(self) -> tuple[str, ...] | None:
+        """Allowed names in the header Host; None: any."""
+        if self.allowed_hosts:
+            return None if "*" in self.allowed_hosts else tuple(name.lower() for name in self.allowed_hosts)
+        return LOCAL if is_loopback(self.host) else None
 
     def to_json(self) -> bytes:
         """The options for a worker process. They contain the token: never put them on a command line."""
@@ -61,6 +82,14 @@ class ServerOptions:
     @classmethod
     def from_json(cls, text: bytes) -> ServerOptions:
         return msgspec.json.decode(text, type=cls, dec_hook=lambda kind, value: kind(value))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen on can only be reached from this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def read_token(file: Path | None) -> str | None:

@@ -49,6 +49,8 @@ class Route(Generic[RequestT, ResponseT]):
     """Whether it needs no token."""
     operational: bool = False
     """Whether it works under overload and without a model, as health checks and metrics must."""
+    errors: tuple[int, ...] = ()
+    """Statuses of errors that only this route has, for the OpenAPI document."""
     safe_to_repeat: bool = True
     """Whether a client may send the request again if the connection breaks."""
 
@@ -105,20 +107,26 @@ class RouteTable(list[Route[Any, Any]]):
     ) -> Callable[[Handler[RequestT]], Route[RequestT, ResponseT]]:
         return lambda handler: self._add(Route("GET", path, handler, response, **options))
 
+    def delete(
+        self, path: str, response: type[ResponseT], request: type[RequestT] | None = None, **options: Any
+    ) -> Callable[[Handler[RequestT]], Route[RequestT, ResponseT]]:
+        return lambda handler: self._add(Route("DELETE", path, handler, response, request, **options))
+
     def _add(self, route: Route[RequestT, ResponseT]) -> Route[RequestT, ResponseT]:
         self.append(route)
         return route
 
     def match(self, path: str, raw_path: bytes, method: str) -> tuple[Route[Any, Any], str | None]:
         """The route of a request and its path parameter; status 404 or 405 if there is none. HEAD matches GET."""
+        others: list[Route[Any, Any]] = []
         for route in self:
             parameter = None if route.parameter is None else route.match_parameter(raw_path)
             if route.path == path or parameter is not None:
-                break
-        else:
+                if method == route.method or (method == "HEAD" and route.method == "GET"):
+                    return route, parameter
+                others.append(route)
+        if not others:
             raise RequestError(404, Problem(f"no route for {path[:200]}", remedy="see /docs"), type=SERVER)
-        if method == route.method or (method == "HEAD" and route.method == "GET"):
-            return route, parameter
-        allowed = "GET, HEAD" if route.method == "GET" else route.method
-        problem = Problem(f"{method} is not allowed on {route.path}", remedy=f"use {allowed}")
+        allowed = ", ".join("GET, HEAD" if one.method == "GET" else one.method for one in others)
+        problem = Problem(f"{method} is not allowed on {others[0].path}", remedy=f"use {allowed}")
         raise RequestError(405, problem, type=SERVER, headers=((b"allow", allowed.encode()),))

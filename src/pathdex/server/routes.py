@@ -13,19 +13,23 @@ import msgspec
 
 from pathdex.server import service
 from pathdex.server.asgi import HTML, TEXT, Response
+from pathdex.server.event_feed import additions, removals
 from pathdex.server.model_loader import ServedModel
 from pathdex.server.route import RouteTable
 from pathdex.server.schemas import (
+    AddItemsRequest,
     EventsRequest,
     EventsResponse,
     ExplainRequest,
     ExplainResponse,
     HealthStatus,
     ItemInfo,
+    ItemsResponse,
     ModelInfo,
     PathInfo,
     RecommendRequest,
     RecommendResponse,
+    RemoveItemsRequest,
     SimilarRequest,
     SimilarResponse,
     WhyNotRequest,
@@ -44,16 +48,17 @@ async def recommend(context: WorkerContext, served: ServedModel, request: Recomm
     many = request.queries is not None
     queries = [request] if request.queries is None else request.queries
     histories = await context.histories(queries)
+    hidden = context.hidden.in_model(served)
 
     def work() -> tuple[bytes, int]:
-        results = service.recommend(served, queries, histories)
+        results = service.recommend(served, queries, histories, hidden)
         if many:
             response = RecommendResponse(served.version, results=results)
         else:
             response = RecommendResponse(served.version, results[0].items, results[0].unknown)
         return encode(response), sum(result.unknown for result in results)
 
-    inline = not many and served.is_fast and service.is_cheap(queries[0])
+    inline = not many and served.is_fast and service.is_cheap(queries[0], hidden)
     body, unknown = work() if inline else await context.in_thread(work)
     context.metrics.add("pathdex_queries_total", len(queries))
     if unknown:
@@ -64,7 +69,8 @@ async def recommend(context: WorkerContext, served: ServedModel, request: Recomm
 @ROUTES.post("/v1/similar", SimilarRequest, SimilarResponse, {"item": 260, "n": 10})
 async def similar(context: WorkerContext, served: ServedModel, request: SimilarRequest) -> Response:
     """Find the items most similar to an item."""
-    return Response(await context.in_thread(lambda: encode(service.similar(served, request))))
+    hidden = context.hidden.in_model(served)
+    return Response(await context.in_thread(lambda: encode(service.similar(served, request, hidden))))
 
 
 @ROUTES.post("/v1/explain", ExplainRequest, ExplainResponse, {"history": [260, 1196], "item": 1210})
@@ -83,13 +89,44 @@ async def why_not(context: WorkerContext, served: ServedModel, request: WhyNotRe
 
 @ROUTES.post("/v1/events", EventsRequest, EventsResponse, {"user": "ada", "items": [260, 1196]}, safe_to_repeat=False)
 async def events(context: WorkerContext, served: ServedModel, request: EventsRequest) -> Response:
-    """Append to the histories of users."""
-    users = [request] if request.events is None else request.events
-    stored = [(str(one.user), one.items or []) for one in users]
-    await context.append_events(stored)
-    number = sum(len(items) for _, items in stored)
-    context.metrics.add("pathdex_user_events_total", number)
+    """Append to the histories of users, to the stream, or to both."""
+    number = await context.append_events([request] if request.events is None else request.events)
     return Response(encode(EventsResponse(served.version, number)))
+
+
+ACCEPTED = {202: "The changes are in the stream."}
+
+
+@ROUTES.post(
+    "/v1/items",
+    AddItemsRequest,
+    ItemsResponse,
+    {"id": 1210, "like": [260], "attributes": {"genre": "drama|crime"}},
+    statuses=ACCEPTED,
+    errors=(409,),
+)
+async def add_items(context: WorkerContext, served: ServedModel, request: AddItemsRequest) -> Response:
+    """Add items to the stream, before their first event."""
+    changes = additions(request)
+    await context.change_items(changes)
+    return Response(encode(ItemsResponse(served.version, len(changes))), 202)
+
+
+@ROUTES.delete(
+    "/v1/items", ItemsResponse, RemoveItemsRequest, example={"ids": [1210]}, statuses=ACCEPTED, errors=(409,)
+)
+async def remove_items(context: WorkerContext, served: ServedModel, request: RemoveItemsRequest) -> Response:
+    """Remove items from the stream."""
+    changes = removals(request.ids)
+    await context.change_items(changes)
+    return Response(encode(ItemsResponse(served.version, len(changes))), 202)
+
+
+@ROUTES.delete("/v1/items/{id}", ItemsResponse, statuses=ACCEPTED, errors=(409,))
+async def remove_item(context: WorkerContext, served: ServedModel, id: str) -> Response:
+    """Remove an item from the stream."""
+    await context.change_items(removals([id], "id"))
+    return Response(encode(ItemsResponse(served.version, 1)), 202)
 
 
 @ROUTES.get("/v1/items/{id}", ItemInfo)

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from pathdex.data.event_values import MAX_SECONDS
+from pathdex.data.item_changes import MAX_LIKE
 from pathdex.index.health import IndexHealth
 from pathdex.retrieval.explain import Explanation, WhyNot
 
@@ -15,6 +17,16 @@ History = Annotated[list[Id] | None, Meta(description="Item ids, oldest first. P
 User = Annotated[Id | None, Meta(description="A user whose history is in the user store.")]
 Beam = Annotated[AtLeastOne | None, Meta(description="Paths to keep per layer; by default the model's.")]
 Unknown = Annotated[int, Meta(description="History items that are not in the catalogue and were ignored.")]
+Time = Annotated[
+    Annotated[float, Meta(gt=-MAX_SECONDS, lt=MAX_SECONDS)] | None,
+    Meta(description="When it happened, in seconds since 1970; by default, the server's time. For the stream only."),
+]
+Like = Annotated[list[Id], Meta(max_length=MAX_LIKE, description="Known items that the new one is similar to.")]
+AttributeValue = str | int | float | bool
+ItemAttributes = Annotated[
+    dict[str, AttributeValue | list[AttributeValue]],
+    Meta(description="Columns of the new item. It starts near items with the same values."),
+]
 
 
 class QueryRequest(Struct, forbid_unknown_fields=True, gc=False):
@@ -69,6 +81,7 @@ class UserEvents(Struct, forbid_unknown_fields=True, gc=False):
 
     user: Id
     items: list[Id]
+    time: Time = None
 
 
 class EventsRequest(Struct, forbid_unknown_fields=True, gc=False):
@@ -76,7 +89,31 @@ class EventsRequest(Struct, forbid_unknown_fields=True, gc=False):
 
     user: Id | None = None
     items: list[Id] | None = None
+    time: Time = None
     events: list[UserEvents] | None = None
+
+
+class NewItem(Struct, forbid_unknown_fields=True, gc=False):
+    """An item to add to the stream."""
+
+    id: Id
+    like: Like = []
+    attributes: ItemAttributes = {}
+
+
+class AddItemsRequest(Struct, forbid_unknown_fields=True, gc=False):
+    """One item, or many under `new_items`."""
+
+    id: Id | None = None
+    like: Like = []
+    attributes: ItemAttributes = {}
+    new_items: list[NewItem] | None = None
+
+
+class RemoveItemsRequest(Struct, forbid_unknown_fields=True, gc=False):
+    """Items to remove."""
+
+    ids: list[Id]
 
 
 class RecommendedItem(Struct, omit_defaults=True, gc=False):
@@ -129,6 +166,13 @@ class EventsResponse(Struct, gc=False):
 
     model: str
     stored: int
+
+
+class ItemsResponse(Struct, gc=False):
+    """The changes are in the stream; the model changes when they are learned and published."""
+
+    model: str
+    accepted: int
 
 
 class ItemInfo(Struct, gc=False):

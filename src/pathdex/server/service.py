@@ -28,21 +28,26 @@ INLINE_N = 100
 """A query with a larger `n`, or a longer `deny`, runs in a thread."""
 
 
-def is_cheap(query: QueryRequest) -> bool:
+def is_cheap(query: QueryRequest, hidden: Sequence[Id] = ()) -> bool:
     """Whether a query costs about as much as the one that was timed when the model was loaded."""
     return (
         query.n <= INLINE_N
         and query.beam is None
         and query.candidates is None
         and query.allow is None
-        and len(query.deny) <= INLINE_N
+        and len(query.deny) + len(hidden) <= INLINE_N
         and query.where is None
         and not query.explain
     )
 
 
-def recommend(served: ServedModel, queries: Sequence[QueryRequest], histories: Sequence[list[Id]]) -> list[QueryResult]:
-    """The result of each query; `histories` holds the history of each, from the request or from the user store."""
+def recommend(
+    served: ServedModel, queries: Sequence[QueryRequest], histories: Sequence[list[Id]], hidden: Sequence[Id] = ()
+) -> list[QueryResult]:
+    """The result of each query; `histories` holds the history of each, from the request or from the user store.
+
+    Items of `hidden` are in no result.
+    """
     model = served.recommender
     known, unknown = [], []
     for number, (query, history) in enumerate(zip(queries, histories, strict=True)):
@@ -52,7 +57,13 @@ def recommend(served: ServedModel, queries: Sequence[QueryRequest], histories: S
     found: list[list[RecommendedItem]] = [[] for _ in queries]
     for rows, n, options in _groups(queries):
         batch = [
-            Query(known[row], queries[row].exclude_seen, queries[row].deny, queries[row].allow, queries[row].where)
+            Query(
+                known[row],
+                queries[row].exclude_seen,
+                [*queries[row].deny, *hidden] if queries[row].deny else hidden,
+                queries[row].allow,
+                queries[row].where,
+            )
             for row in rows
         ]
         for row, items in zip(rows, model.recommend_batch(batch, n, **options), strict=True):
@@ -80,9 +91,11 @@ def known_items(model: Recommender, history: list[Id], number: int = 0, *, lenie
     return [one for one, gone in zip(history, missing.tolist(), strict=True) if not gone]
 
 
-def similar(served: ServedModel, request: SimilarRequest) -> SimilarResponse:
-    found = served.recommender.similar_items(request.item, request.n)
-    return SimilarResponse(served.version, [RecommendedItem(id, score) for id, score in found])
+def similar(served: ServedModel, request: SimilarRequest, hidden: Sequence[Id] = ()) -> SimilarResponse:
+    found = served.recommender.similar_items(request.item, request.n + len(hidden))
+    gone = set(hidden)
+    shown = [RecommendedItem(id, score) for id, score in found if id not in gone][: request.n]
+    return SimilarResponse(served.version, shown)
 
 
 def explain(served: ServedModel, request: ExplainRequest, history: list[Id]) -> ExplainResponse:
@@ -103,7 +116,7 @@ def item_info(served: ServedModel, text: str) -> ItemInfo:
     model = served.recommender
     code = model.items.code(text)
     if code == UNKNOWN:
-        rule = f"is not in the catalogue of {len(model.items):,} items"
+        rule = f"is not in the catalogue of {model.items.num_ids:,} items"
         raise invalid("id", text, rule, "request a known id", status=404)
     item = model.items.id(code)
     paths = [list(path) for path in model.item_paths(item)] if isinstance(model, HasIndex) else None

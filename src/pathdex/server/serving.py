@@ -8,10 +8,12 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
+from pathdex.data.event_sinks import open_sink
 from pathdex.errors import ConfigError, Problem
+from pathdex.server.early_signals import EarlySignals
 from pathdex.server.model_loader import ModelLoader
 from pathdex.server.options import ServerOptions
-from pathdex.server.stores import open_store
+from pathdex.server.stores import open_store, owned_store
 from pathdex.server.supervisor import Supervisor
 from pathdex.server.worker import Worker, log_to_stderr
 
@@ -21,17 +23,27 @@ BACKLOG = 2048
 
 def serve(options: ServerOptions, on_ready: Callable[[str, str], object] = lambda *_: None) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` gets the address and the model version once all workers are ready."""
-    ModelLoader.from_options(options).check()
-    log_to_stderr()
-    with listen(options.host, options.port) as listening:
-        notify = partial(on_ready, address_of(listening))
-        if options.workers == 1:
-            Worker(options, on_ready=notify).serve_on(listening)
-            return
-        if options.user_store is not None:
-            # Create it once here, so that the workers do not race to create it.
-            asyncio.run(open_store(options.user_store, options.limits.max_history).close())
-        asyncio.run(Supervisor(options, listening, notify).run())
+    with EarlySignals() as early:
+        ModelLoader.from_options(options).check()
+        if options.events is not None:
+            open_sink(options.events).close()
+        log_to_stderr()
+        with owned_store(options.user_store):
+            early.hold()
+            with listen(options.host, options.port) as listening:
+                _serve_on(listening, options, partial(on_ready, address_of(listening)), early)
+
+
+def _serve_on(
+    listening: socket.socket, options: ServerOptions, on_ready: Callable[[str], object], early: EarlySignals
+) -> None:
+    if options.workers == 1:
+        Worker(options, on_ready=on_ready, early=early).serve_on(listening)
+        return
+    if options.user_store is not None:
+        # Create it once here, so that the workers do not race to create it.
+        asyncio.run(open_store(options.user_store, options.limits.max_history).close())
+    asyncio.run(Supervisor(options, listening, on_ready, early=early).run())
 
 
 def listen(host: str, port: int) -> socket.socket:

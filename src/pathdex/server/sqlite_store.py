@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,8 @@ from typing import TypeVar
 
 from pathdex.data.vocabulary import Id
 from pathdex.errors import StorageError
+from pathdex.server.errors import is_full
+from pathdex.storage.filesystem import make_folders
 
 T = TypeVar("T")
 Append = Sequence[tuple[str, Sequence[Id]]]
@@ -20,9 +24,11 @@ BUSY_SECONDS = 5.0
 """How long to wait for a writer in another process."""
 APPLICATION = 0x70617468
 """Marks a SQLite file as a user store: "path" in ASCII."""
-_SCHEMA = f"""
+_OPEN = """
 PRAGMA journal_mode=WAL;
 PRAGMA synchronous=FULL;
+"""
+_CREATE = f"""
 BEGIN IMMEDIATE;
 PRAGMA application_id={APPLICATION};
 CREATE TABLE IF NOT EXISTS events (
@@ -37,7 +43,8 @@ class SqliteStore:
 
     Group commit: all events that arrive during a commit form the next commit, so under load many requests share one
     sync. `synchronous=FULL` syncs the log before a commit returns, so acknowledged events survive kill -9 and power
-    loss.
+    loss. Whatever a commit raises, its requests get an error, and the next commit starts from a new connection. A new
+    file is readable by its owner only.
     """
 
     def __init__(self, path: Path, keep: int) -> None:
@@ -71,6 +78,8 @@ class SqliteStore:
                 await self._writer.call(partial(_write, batch=[events for events, _ in batch], keep=self.keep))
             except StorageError as error:
                 failure = error
+            except (Exception, asyncio.CancelledError) as error:
+                failure = StorageError(f"user store {self.path}: {error!r}; see the log")
             # A request may have timed out.
             for stored in (stored for _, stored in batch if not stored.done()):
                 if failure is None:
@@ -81,37 +90,65 @@ class SqliteStore:
 
 
 class _Connection:
-    """A SQLite connection and its thread."""
+    """A SQLite connection and its thread. After a failure, and if the file was replaced, it is opened again."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._connection: sqlite3.Connection | None = None
+        self._opened: tuple[int, int] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="user-store")
         try:
-            self._connection = self._thread.submit(self._guarded, lambda: _open(path)).result()
+            self._thread.submit(self._run, lambda _: None).result()
         except BaseException:
             self._thread.shutdown()
             raise
 
     async def call(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._guarded, partial(work, self._connection))
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work)
 
     async def close(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.close)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
         self._thread.shutdown()
 
-    def _guarded(self, work: Callable[[], T]) -> T:
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return work()
+            # Writing to a file that was removed would lose the events.
+            if self._connection is None or _identity(self.path) != self._opened:
+                self._disconnect()
+                self._connection = _open(self.path)
+                self._opened = _identity(self.path)
+            return work(self._connection)
         except sqlite3.Error as error:
-            raise StorageError(f"user store {self.path}: {error}; check the file and the free disk space") from error
+            self._disconnect()
+            remedy = "free space on its disk" if is_full(error) else "check the file and the free disk space"
+            raise StorageError(f"user store {self.path}: {error}; {remedy}") from error
+        except BaseException:
+            self._disconnect()
+            raise
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _open(path: Path) -> sqlite3.Connection:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(path.parent)
+        # SQLite gives its log and its index the mode of the file.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
-        raise StorageError(f"cannot write beside {path}: {error.strerror}; choose another path") from error
+        remedy = "free space" if is_full(error) else "choose another path"
+        raise StorageError(f"cannot write {path}: {error.strerror}; {remedy}") from error
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         marked = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -119,7 +156,9 @@ def _open(path: Path) -> sqlite3.Connection:
         if marked != APPLICATION and others:
             rule = "is a SQLite file of another application; choose another path for the user store"
             raise StorageError(f"{path} {rule}")
-        connection.executescript(_SCHEMA)
+        connection.executescript(_OPEN)
+        if marked != APPLICATION:  # Else nothing is written, which would wait for other writers.
+            connection.executescript(_CREATE)
     except BaseException:
         connection.close()
         raise

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from pathdex.data.vocabulary import Id
 from pathdex.errors import ConfigError, Problem
+from pathdex.storage.atomic import storage_errors
+from pathdex.storage.filesystem import make_folders
+from pathdex.storage.folder_lock import hold_file
 
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 
@@ -26,6 +31,26 @@ class UserStore(Protocol):
 
     async def close(self) -> None:
         """Finish pending writes and close."""
+
+
+@contextmanager
+def owned_store(place: str | None) -> Iterator[None]:
+    """Own the store in a SQLite file; `StorageError` that names the holder if another server does.
+
+    The lock ends with the process. Redis is made to be shared, so a store there has no owner.
+    """
+    if place is None or "://" in place:
+        yield
+        return
+    file = Path(place).absolute()
+    with storage_errors(file):
+        make_folders(file.parent)
+    remedy = "stop that server, or choose another --user-store"
+    handle = hold_file(file.with_name(f"{file.name}.LOCK"), f"the user store {place}", "pathdex serve", remedy)
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 def open_store(place: str, keep: int) -> UserStore:

@@ -6,14 +6,16 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from pathdex.errors import ConfigError, Problem
+from pathdex.errors import ConfigError, Problem, StorageError
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.stream_trainer import StreamProgress
 
 _FIGURES = {
     "events": ("pathdex_stream_events_total", "counter", "Events read since the stream began."),
-    "malformed": ("pathdex_stream_malformed_events_total", "counter", "Malformed events since the process started."),
+    "malformed": ("pathdex_stream_malformed_events_total", "counter", "Malformed events since the stream began."),
     "lost": ("pathdex_stream_lost_events_total", "counter", "Events that the broker dropped before they were read."),
+    "item_changes": ("pathdex_stream_item_changes_total", "counter", "Records that added or removed an item."),
+    "blocked": ("pathdex_stream_blocked_events_total", "counter", "Events of removed items, which are ignored."),
     "events_per_second": ("pathdex_stream_events_per_second", "gauge", "Events per second, over the last seconds."),
     "lag": ("pathdex_stream_lag_events", "gauge", "Events that wait in the source."),
     "recall": ("pathdex_stream_prequential_recall", "gauge", "Recall of recent events before they are learned from."),
@@ -28,7 +30,7 @@ class StreamMetrics:
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self._progress: StreamProgress | None = None
-        self._published = 0
+        self._published = self._failures = 0
         metrics = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -46,8 +48,9 @@ class StreamMetrics:
 
         try:
             self._server = ThreadingHTTPServer((host, port), Handler)
-        except OSError as error:
-            raise ConfigError([Problem(f"cannot be used: {error.strerror}", "metrics_port", port, "pass 0")]) from error
+        except (OSError, OverflowError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "a port is at most 65535"
+            raise ConfigError([Problem(f"cannot be used: {reason}", "metrics_port", port, "pass 0")]) from error
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -61,6 +64,9 @@ class StreamMetrics:
     def on_publish(self, model: DeepRetrieval) -> None:
         self._published += 1
 
+    def on_write_failure(self, error: StorageError) -> None:
+        self._failures += 1
+
     def render(self) -> bytes:
         """The text that Prometheus reads."""
         figures = [
@@ -68,9 +74,15 @@ class StreamMetrics:
             for name in _FIGURES
             if getattr(self._progress, name, None) is not None
         ]
-        figures.append(
-            ("pathdex_stream_published_total", "counter", "Models published by this process.", self._published)
-        )
+        figures += [
+            ("pathdex_stream_published_total", "counter", "Models published by this process.", self._published),
+            (
+                "pathdex_stream_write_failures_total",
+                "counter",
+                "Checkpoints and publishes that failed and are tried again.",
+                self._failures,
+            ),
+        ]
         lines = [f"# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n" for name, kind, help, value in figures]
         return "".join(lines).encode()
 

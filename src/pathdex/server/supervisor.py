@@ -9,15 +9,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from pathdex.errors import ServerError
+from pathdex.server.early_signals import SIGNALS, EarlySignals
+from pathdex.server.last_good import LastGood
+from pathdex.server.metrics import new_metrics_file
+from pathdex.server.model_loader import ModelLoader
 from pathdex.server.options import ServerOptions
+from pathdex.server.refusal import refuse_connections, turn_away
 
 log = logging.getLogger("pathdex.server")
 
@@ -33,48 +37,73 @@ class Supervisor:
     """Keeps `options.workers` processes running until it is stopped."""
 
     def __init__(
-        self, options: ServerOptions, listening: socket.socket, on_ready: Callable[[str], object] = lambda _: None
+        self,
+        options: ServerOptions,
+        listening: socket.socket,
+        on_ready: Callable[[str], object] = lambda _: None,
+        *,
+        early: EarlySignals | None = None,
     ) -> None:
+        """`early` has handled signals so far."""
+        self._early = early
         self.options, self._listening, self._on_ready = options, listening, on_ready
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         self._versions: dict[int, str] = {}
         self._all_ready = False
+        self._last_good: LastGood | None = None
         self._stopping = asyncio.Event()
+        self._metrics = new_metrics_file(options.workers)
 
     async def run(self) -> None:
         """Run until SIGTERM or SIGINT. `ServerError` if a worker fails before all are ready."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in SIGNALS:
             loop.add_signal_handler(number, self.stop)
-        with tempfile.TemporaryDirectory(prefix="pathdex-") as folder:
-            slots = [asyncio.create_task(self._keep_alive(slot, Path(folder))) for slot in range(self.options.workers)]
-            try:
-                await asyncio.gather(*slots)
-            finally:
-                self.stop()
-                await asyncio.gather(*slots, return_exceptions=True)
+        if self._early is not None and self._early.received:
+            self.stop()
+        slots = [asyncio.create_task(self._keep_alive(slot)) for slot in range(self.options.workers)]
+        try:
+            await asyncio.gather(*slots)
+        finally:
+            self.stop()
+            await asyncio.gather(*slots, return_exceptions=True)
+            if self._listening.fileno() >= 0:
+                await asyncio.to_thread(turn_away, self._listening)
+            if self._last_good is not None:
+                self._last_good.close()
+            os.close(self._metrics)
 
     def stop(self) -> None:
-        """Ask every worker to finish its requests and exit."""
+        """Ask every worker to finish its requests and exit; after the limit `drain`, refuse connections."""
+        if not self._stopping.is_set():
+            asyncio.get_running_loop().call_later(self.options.limits.drain, self._refuse)
         self._stopping.set()
         for process in self._processes.values():
             self._terminate(process)
+
+    def _refuse(self) -> None:
+        """Refuse connections on the socket, which the workers close once they have accepted what waits there."""
+        if self._listening.fileno() >= 0:
+            refuse_connections(self._listening)
+            if self._versions:
+                self._listening.close()
 
     @property
     def pids(self) -> list[int]:
         """The process ids of the running workers."""
         return [process.pid for process in self._processes.values() if process.returncode is None]
 
-    async def _keep_alive(self, slot: int, folder: Path) -> None:
+    async def _keep_alive(self, slot: int) -> None:
         failures = 0
         while not self._stopping.is_set():
-            process = await self._start(slot, folder)
+            process = await self._start(slot)
             was_ready = await self._await_ready(slot, process)
             heartbeat = asyncio.create_task(self._watch_heartbeat(slot, process))
             code = await process.wait()
             heartbeat.cancel()
+            self._versions.pop(slot, None)
             if self._stopping.is_set():
-                if code != 0:
+                if code not in (0, -signal.SIGTERM if not was_ready else 0):
                     log.warning("worker %d exited with code %d", slot, code)
                 return
             if not was_ready and not self._all_ready:
@@ -85,13 +114,14 @@ class Supervisor:
                 with contextlib.suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), min(2.0**failures, MAX_BACKOFF))
 
-    async def _start(self, slot: int, folder: Path) -> asyncio.subprocess.Process:
-        number = self._listening.fileno()
+    async def _start(self, slot: int) -> asyncio.subprocess.Process:
+        number, kept = self._listening.fileno(), self._last_good
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "pathdex.server.worker", str(number), str(slot), str(folder)),
+            *(sys.executable, "-m", "pathdex.server.worker", str(number), str(slot), str(self._metrics)),
+            *([] if kept is None else [kept.to_json()]),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            pass_fds=[number],
+            pass_fds=[number, self._metrics, *([] if kept is None else kept.files.values())],
         )
         self._processes[slot] = process
         assert process.stdin is not None
@@ -105,7 +135,9 @@ class Supervisor:
         line = await process.stdout.readline()
         if not line.startswith(b"ready "):
             return False
-        self._versions[slot] = line.split()[1].decode()
+        version = line.split()[1].decode()
+        await self._keep(version)
+        self._versions[slot] = version
         if not self._all_ready and len(self._versions) == self.options.workers:
             self._all_ready = True
             self._on_ready(self._versions[slot])
@@ -115,12 +147,23 @@ class Supervisor:
         """Kill the process if it stops writing heartbeats; while it shuts down it writes none."""
         assert process.stdout is not None
         try:
-            while await asyncio.wait_for(process.stdout.readline(), HANG_SECONDS):
-                pass
+            while line := await asyncio.wait_for(process.stdout.readline(), HANG_SECONDS):
+                if line.startswith(b"model "):
+                    await self._keep(line.split()[1].decode())
         except asyncio.TimeoutError:
             if not self._stopping.is_set():
                 log.warning("worker %d has not responded for %g s; killing it", slot, HANG_SECONDS)
                 process.kill()
+
+    async def _keep(self, version: str) -> None:
+        """Keep the files of a version that serves, for workers that start while the path holds a bad one."""
+        if self._last_good is not None and self._last_good.version == version:
+            return
+        found = await asyncio.to_thread(LastGood.keep, ModelLoader.from_options(self.options), version)
+        if found is not None:
+            old, self._last_good = self._last_good, found
+            if old is not None:
+                old.close()
 
     def _terminate(self, process: asyncio.subprocess.Process) -> None:
         """Ask a worker to finish its requests, and kill it if it takes too long."""

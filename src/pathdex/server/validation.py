@@ -6,7 +6,7 @@ from typing import Any
 
 from pathdex.server.errors import invalid
 from pathdex.server.limits import ServerLimits
-from pathdex.server.schemas import EventsRequest, ExplainRequest, QueryRequest, RecommendRequest
+from pathdex.server.schemas import AddItemsRequest, EventsRequest, ExplainRequest, QueryRequest, RecommendRequest
 
 LIMITS = {
     "n": "max_n",
@@ -18,11 +18,15 @@ LIMITS = {
     "deny": "max_filter",
     "queries": "max_batch",
     "events": "max_batch",
+    "like": "max_history",
+    "ids": "max_batch",
+    "new_items": "max_batch",
 }
 """The limit of each request field that is a number or a list."""
 _BATCHES: dict[type, tuple[str, str]] = {
     RecommendRequest: ("queries", "put n, filters and the rest in each query"),
     EventsRequest: ("events", "put user and items in each event"),
+    AddItemsRequest: ("new_items", "put id, like and attributes in each item"),
 }
 _WITH_HISTORY = (QueryRequest, ExplainRequest)
 
@@ -54,6 +58,8 @@ def _check_one(request: Any, limits: ServerLimits, place: str) -> None:
         for name in ("user", "items"):
             if getattr(request, name) is None:
                 raise invalid(name, None, "is required", "send user and items, or a list of both as events")
+    if isinstance(request, AddItemsRequest) and request.id is None:
+        raise invalid("id", None, "is required", "send the id of an item, or a list of items as new_items")
     for name in request.__struct_fields__:
         value = getattr(request, name)
         if value is None:

@@ -27,21 +27,33 @@ from pathdex.errors import PathdexError, ServerError
 from pathdex.server.app import App
 from pathdex.server.asgi import ASGIApp
 from pathdex.server.connections import BoundedProtocol, bounded_protocol
+from pathdex.server.early_signals import SIGNALS, EarlySignals
+from pathdex.server.event_feed import EventFeed
+from pathdex.server.last_good import LastGood
 from pathdex.server.metrics import ServerMetrics
-from pathdex.server.middleware import AccessLog, Authentication, RequestMetrics
+from pathdex.server.middleware import AccessLog, Authentication, HostCheck, RequestMetrics
 from pathdex.server.model_loader import ModelLoader
 from pathdex.server.model_manager import ModelManager
 from pathdex.server.openapi import describe
 from pathdex.server.options import ServerOptions
+from pathdex.server.refusal import has_waiting, refuse_connections
 from pathdex.server.routes import ROUTES
 from pathdex.server.stores import open_store
 from pathdex.server.worker_context import WorkerContext
 
 log = logging.getLogger("pathdex.server")
 
+QUIET_SECONDS = 0.5
+"""How long a server that stops still accepts connections that have begun, and waits for requests on idle ones."""
+ACCEPT_SECONDS = 5.0
+"""How long it accepts them at most."""
+
 
 def add_middleware(app: ASGIApp, options: ServerOptions, metrics: ServerMetrics) -> ASGIApp:
     """The app with the layers that the options ask for, the outermost added last."""
+    hosts = options.hosts
+    if hosts is not None:
+        app = HostCheck(app, hosts, {route.path for route in ROUTES if route.path.startswith("/health/")})
     if options.token is not None:
         public = {route.path for route in ROUTES if route.public}
         app = Authentication(app, options.token, public | ({"/metrics"} if options.public_metrics else set()))
@@ -60,27 +72,37 @@ class Worker(uvicorn.Server):
         on_ready: Callable[[str], object] = lambda _: None,
         *,
         on_heartbeat: Callable[[], object] = lambda: None,
+        on_swap: Callable[[str], object] = lambda _: None,
+        last_good: LastGood | None = None,
         accept_while_loading: bool = True,
+        owns_socket: bool = True,
+        early: EarlySignals | None = None,
     ) -> None:
         """`accept_while_loading` answers health checks before the model is loaded. One of several workers should wait
-        instead, so that its siblings take the connections."""
-        self.options, self.accept_while_loading = options, accept_while_loading
-        self.on_ready, self.on_heartbeat = on_ready, on_heartbeat
+        instead, so that its siblings take the connections. `owns_socket` says whether no other worker accepts from the
+        socket, so that this one may close it for all. `early` has handled signals so far."""
+        self.options, self.accept_while_loading, self.owns_socket = options, accept_while_loading, owns_socket
+        self.on_ready, self.on_heartbeat, self.early = on_ready, on_heartbeat, early
         self.metrics = ServerMetrics() if metrics is None else metrics
-        self.models = ModelManager(ModelLoader.from_options(options), self.metrics, options.watch)
+        loader = ModelLoader.from_options(options)
+        self.models = ModelManager(loader, self.metrics, options.watch, last_good=last_good, on_swap=on_swap)
         store = None if options.user_store is None else open_store(options.user_store, options.limits.max_history)
-        document = msgspec.json.encode(describe(ROUTES, options.limits, token=options.token is not None))
-        self.context = WorkerContext(options.limits, self.metrics, store, document)
+        document = msgspec.json.encode(
+            describe(ROUTES, options.limits, token=options.token is not None, hosts=options.hosts is not None)
+        )
+        feed = None if options.events is None else EventFeed(options.events, self.metrics, options.limits.timeout)
+        self.context = WorkerContext(options.limits, self.metrics, store, document, feed)
         app = App(self.context, self.models, startup=self._on_startup, shutdown=self._on_shutdown)
         self.failure: Exception | None = None
         """Why the first model could not be loaded."""
         self._stop_at: float | None = None
         self._loading: asyncio.Task[None] | None = None
+        self._protocol = bounded_protocol(options.limits)
         super().__init__(
             uvicorn.Config(
                 add_middleware(app, options, self.metrics),
                 interface="asgi3",
-                http=bounded_protocol(options.limits),
+                http=self._protocol,
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -112,7 +134,9 @@ class Worker(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
+        if self.early is not None and self.early.received:
+            self.drain(now=True)
         try:
             yield
         finally:
@@ -128,6 +152,22 @@ class Worker(uvicorn.Server):
             self.metrics.set("pathdex_workers_resident_memory_bytes", resident_bytes())
             self.on_heartbeat()
         return await super().on_tick(counter) or (self._stop_at is not None and time.monotonic() >= self._stop_at)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop without resetting a connection: uvicorn closes the socket and the idle connections at once.
+
+        Connections that have begun are accepted and served. Idle connections get a moment to send a request, which is
+        answered with `Connection: close`.
+        """
+        self._protocol.stopping = True
+        if self.owns_socket:
+            for one in sockets or []:
+                refuse_connections(one)
+        began = time.monotonic()
+        await asyncio.sleep(QUIET_SECONDS)
+        while any(map(has_waiting, sockets or [])) and time.monotonic() - began < ACCEPT_SECONDS:
+            await asyncio.sleep(0.01)
+        await super().shutdown(sockets)
 
     async def _on_startup(self) -> None:
         self.metrics.add("pathdex_worker_starts_total")
@@ -175,15 +215,32 @@ def log_to_stderr() -> None:
 
 def main() -> None:
     """Entry point of a worker process."""
-    number, slot, folder = sys.argv[1:]
+    with EarlySignals():
+        _serve_for_supervisor()
+
+
+def _serve_for_supervisor() -> None:
+    number, slot, file, *kept = sys.argv[1:]
     options = ServerOptions.from_json(sys.stdin.buffer.readline())
+    last_good = LastGood.from_json(kept[0]) if kept else None
     log_to_stderr()
     listening = socket.socket(fileno=int(number))
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    started: list[Worker] = []
+    threading.Thread(target=_exit_with_parent, args=(started,), daemon=True).start()
     try:
-        metrics = ServerMetrics(Path(folder), int(slot))
-        ready, alive = (lambda version: _print_line(f"ready {version}")), (lambda: _print_line("alive"))
-        Worker(options, metrics, ready, on_heartbeat=alive, accept_while_loading=False).serve_on(listening)
+        metrics = ServerMetrics(int(file), int(slot), options.workers)
+        worker = Worker(
+            options,
+            metrics,
+            lambda version: _print_line(f"ready {version}"),
+            on_heartbeat=lambda: _print_line("alive"),
+            on_swap=lambda version: _print_line(f"model {version}"),
+            last_good=last_good,
+            accept_while_loading=False,
+            owns_socket=False,
+        )
+        started.append(worker)
+        worker.serve_on(listening)
     except PathdexError as error:
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(1)
@@ -195,10 +252,12 @@ def _print_line(line: str) -> None:
         print(line, flush=True)
 
 
-def _exit_with_parent() -> None:
+def _exit_with_parent(started: list[Worker]) -> None:
     # Not through sys.stdin: its lock would be held when the interpreter exits.
     while os.read(0, 4096):
         pass
+    for worker in started:
+        worker.owns_socket = True  # No other worker survives the supervisor.
     os.kill(os.getpid(), signal.SIGTERM)
 
 

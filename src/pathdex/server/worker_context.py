@@ -1,21 +1,27 @@
-"""What all handlers of a worker share: limits, metrics, the user store, the thread pool."""
+"""What all handlers of a worker share: limits, metrics, the user store, the stream, the thread pool."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from pathdex.data.item_changes import ItemChange
 from pathdex.data.vocabulary import Id
 from pathdex.errors import StorageError
-from pathdex.server.errors import invalid, unavailable
+from pathdex.server.errors import invalid, is_full, unavailable
+from pathdex.server.event_feed import EventFeed, event_records, no_stream
+from pathdex.server.hidden_items import HiddenItems
 from pathdex.server.limits import ServerLimits
-from pathdex.server.schemas import ExplainRequest, QueryRequest
+from pathdex.server.schemas import EventsRequest, ExplainRequest, QueryRequest, UserEvents
 from pathdex.server.stores import UserStore
 
 if TYPE_CHECKING:
     from pathdex.server.metrics import ServerMetrics
+
+log = logging.getLogger("pathdex.server")
 
 T = TypeVar("T")
 
@@ -24,9 +30,15 @@ class WorkerContext:
     """Shared state of the handlers. `openapi` is the encoded OpenAPI document."""
 
     def __init__(
-        self, limits: ServerLimits, metrics: ServerMetrics, store: UserStore | None = None, openapi: bytes = b"{}"
+        self,
+        limits: ServerLimits,
+        metrics: ServerMetrics,
+        store: UserStore | None = None,
+        openapi: bytes = b"{}",
+        feed: EventFeed | None = None,
     ) -> None:
-        self.limits, self.metrics, self.store, self.openapi = limits, metrics, store, openapi
+        self.limits, self.metrics, self.store, self.openapi, self.feed = limits, metrics, store, openapi, feed
+        self.hidden = HiddenItems()
         self.draining = False
         self._threads = ThreadPoolExecutor(limits.threads, thread_name_prefix="query")
 
@@ -34,6 +46,8 @@ class WorkerContext:
         self._threads.shutdown(wait=False, cancel_futures=True)
         if self.store is not None:
             await self.store.close()
+        if self.feed is not None:
+            await self.feed.close()
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Run a function in the thread pool; `TimeoutError` after the limit `timeout`."""
@@ -48,9 +62,31 @@ class WorkerContext:
         stored = iter(await self._call_store(self._require_store(users[0]).histories(users)))
         return [(request.history or []) if request.user is None else next(stored) for request in requests]
 
-    async def append_events(self, events: Sequence[tuple[str, Sequence[Id]]]) -> None:
-        """Append to the histories of users."""
-        await self._call_store(self._require_store(events[0][0] if events else None).append(events))
+    async def append_events(self, users: Sequence[EventsRequest | UserEvents]) -> int:
+        """Append to the stream, then to the histories of users; returns the number of events.
+
+        In this order: if the second fails, the client sends both again, and the stream recognises duplicates by their
+        time, while the store does not.
+        """
+        if self.feed is None and self.store is None:
+            user, remedy = (users[0].user if users else None), "start it with --user-store or --events"
+            raise invalid("user", user, "this server has neither a user store nor a stream of events", remedy)
+        number = sum(len(one.items or []) for one in users)
+        if self.feed is not None:
+            await self.feed.append(event_records(users))
+            self.metrics.add("pathdex_sink_events_total", number)
+        if self.store is not None:
+            await self._call_store(self.store.append([(str(one.user), one.items or []) for one in users]))
+            self.metrics.add("pathdex_user_events_total", number)
+        return number
+
+    async def change_items(self, changes: Sequence[ItemChange]) -> None:
+        """Append item changes to the stream; this worker stops recommending removed items at once."""
+        if self.feed is None:
+            raise no_stream()
+        await self.feed.append(changes)
+        self.metrics.add("pathdex_sink_item_changes_total", len(changes))
+        self.hidden.apply(changes)
 
     def _require_store(self, user: str | None) -> UserStore:
         if self.store is None:
@@ -62,5 +98,8 @@ class WorkerContext:
         try:
             return await asyncio.wait_for(work, self.limits.timeout)
         except StorageError as error:
+            # The message names the file, which is no concern of the client.
             self.metrics.add("pathdex_user_store_errors_total")
-            raise unavailable(str(error)) from error
+            log.error("%s", error)
+            rule = "the disk of the user store is full" if is_full(error) else "the user store is unavailable"
+            raise unavailable(rule, "try again later") from error

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from pathdex.errors import StorageError
 from pathdex.storage.filesystem import exchange, sync
-from pathdex.storage.staging import NEW, PREVIOUS, staging_folder
+from pathdex.storage.staging import NEW, PREVIOUS, UnconfirmedError, staging_folder
 
 REMEDY = "free space or choose another path"
 SYNC_THREADS = 8
@@ -91,13 +91,25 @@ def publish_folder(staging: Path, target: Path, *, overwrite: bool = False) -> N
         sync(Path(folder))
     if not (overwrite and target.exists()):
         staging.rename(target)
-    elif not exchange(staging, target):
+        try:
+            _confirm(target)
+        except UnconfirmedError:
+            with suppress(OSError):  # As if nothing had happened, so that the call can be repeated.
+                target.rename(staging)
+            raise
+        return
+    if not exchange(staging, target):
         previous = staging.with_name(PREVIOUS)
+        sync(target.parent)  # A power cut must not lose the folder that the old one is moved to.
         target.rename(previous)
         try:
             staging.rename(target)
-        except OSError:
-            previous.rename(target)
+        except OSError as error:
+            try:
+                previous.rename(target)
+            except OSError:
+                remedy = "open it or write it again, which moves it back"
+                raise UnconfirmedError(f"cannot replace {target}, which is in {previous}: {error}; {remedy}") from error
             raise
     _confirm(target)
 
@@ -108,4 +120,4 @@ def _confirm(target: Path) -> None:
         sync(target.parent)
     except OSError as error:
         reason = f"the disk does not confirm it: {error.strerror or error}"
-        raise StorageError(f"{target} is written, but {reason}; check the disk") from error
+        raise UnconfirmedError(f"{target} is written, but {reason}; check the disk") from error

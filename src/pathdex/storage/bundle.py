@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,20 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from pathdex.errors import BundleError
+from pathdex.storage import verified
 from pathdex.storage.array_folder import (
     MANIFEST,
     FolderFormat,
+    check_files,
+    is_small,
+    manifest_of,
+    open_folder,
     read_arrays,
-    read_manifest,
-    read_stable,
     repair,
     write_arrays,
     write_folder,
 )
+from pathdex.storage.open_folder import OpenFolder
 from pathdex.storage.tensor_file import write_tensors
 
 WEIGHTS = "weights.safetensors"
@@ -31,6 +36,7 @@ BUNDLE_FORMAT = FolderFormat(
     made_by="save() or `pathdex train`",
     error=BundleError,
     keys={"estimator": str, "settings": dict},
+    closed=True,
 )
 
 
@@ -42,6 +48,21 @@ class Bundle:
     settings: dict[str, Any]
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     weights: dict[str, NDArray[Any]] = field(default_factory=dict)
+    source: str = "the bundle"
+    """Where it is from, for messages."""
+    version: str | None = None
+    """The `bundle_version` of the folder that it is from."""
+    key: str | None = None
+    """The name of a large bundle in the cache of checked ones."""
+
+    def is_verified(self) -> bool:
+        """Whether the values of all arrays were checked before. Small bundles are always checked."""
+        return self.key is not None and verified.is_checked(self.key, verified.CONTENT)
+
+    def set_verified(self) -> None:
+        """Remember that they are valid."""
+        if self.key is not None and not self.is_verified():
+            verified.set_checked(self.key, verified.CONTENT)
 
 
 def write_bundle(path: Path, bundle: Bundle, *, overwrite: bool = False) -> Path:
@@ -56,33 +77,58 @@ def write_bundle(path: Path, bundle: Bundle, *, overwrite: bool = False) -> Path
     return write_folder(path, BUNDLE_FORMAT, facts, write, overwrite=overwrite)
 
 
-def read_bundle(path: Path, *, estimator: str | None = None, verify: bool | None = None) -> Bundle:
+def read_bundle(
+    path: Path,
+    *,
+    estimator: str | None = None,
+    verify: bool | None = None,
+    handles: Mapping[str, int] | None = None,
+) -> Bundle:
     """Open a bundle; arrays are mapped from disk, weights are read.
 
     File sizes are always checked; `verify` also checks the checksums, by default if the bundle is at most 256 MB.
-    `estimator`, if given, is the only one accepted. A bundle that is replaced meanwhile is opened again.
+    `estimator`, if given, is the only one accepted. All files are those of one save, whoever replaces the folder
+    meanwhile. `handles` are its files, opened before; the folder itself may be gone.
     """
-
-    def read() -> Bundle:
-        manifest = read_manifest(path, BUNDLE_FORMAT)
+    if handles is None:
+        folder, manifest = open_folder(path, BUNDLE_FORMAT)
+    else:
+        folder = OpenFolder(path, handles)
+        manifest = manifest_of(folder, BUNDLE_FORMAT)
+        check_files(folder, BUNDLE_FORMAT, manifest["files"])
+    try:
         if estimator is not None and manifest["estimator"] != estimator:
             raise BundleError(
                 f"{path} holds a {manifest['estimator']!r} model, not {estimator!r}; open it with pathdex.load"
             )
-        arrays = read_arrays(path, BUNDLE_FORMAT, manifest["files"], verify=verify)
-        weights = _read_weights(path / WEIGHTS) if WEIGHTS in manifest["files"] else {}
-        return Bundle(manifest["estimator"], manifest["settings"], arrays, weights)
+        return bundle_of(folder, manifest, verify=verify)
+    finally:
+        if handles is None:
+            folder.close()
 
-    return read_stable(path, BUNDLE_FORMAT, read)
+
+def bundle_of(folder: OpenFolder, manifest: Mapping[str, Any], *, verify: bool | None = None) -> Bundle:
+    """The bundle in an open folder; arrays stay mapped after it is closed."""
+    files = manifest["files"]
+    arrays = read_arrays(folder, BUNDLE_FORMAT, files, verify=verify)
+    weights = _read_weights(folder) if WEIGHTS in files else {}
+    key = None if is_small(files) else verified.folder_key(folder, [MANIFEST, *files])
+    version = short_digest(folder.read(MANIFEST))
+    return Bundle(manifest["estimator"], manifest["settings"], arrays, weights, str(folder.path), version, key)
 
 
 def bundle_version(path: Path) -> str:
     """The first 12 digits of the manifest's SHA-256. The manifest holds the SHA-256 of every file."""
-    return hashlib.sha256((path / MANIFEST).read_bytes()).hexdigest()[:12]
+    return short_digest((path / MANIFEST).read_bytes())
 
 
-def _read_weights(file: Path) -> dict[str, NDArray[Any]]:
+def short_digest(content: bytes) -> str:
+    """The first 12 digits of a SHA-256."""
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def _read_weights(folder: OpenFolder) -> dict[str, NDArray[Any]]:
     try:
-        return load_file(file)
-    except (OSError, SafetensorError) as error:
-        raise BundleError(f"{file} is damaged ({error}); {repair(BUNDLE_FORMAT)}") from error
+        return load_file(folder.path_of(WEIGHTS))
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise BundleError(f"{folder.path / WEIGHTS} is damaged ({error}); {repair(BUNDLE_FORMAT)}") from error

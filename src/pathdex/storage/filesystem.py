@@ -1,4 +1,4 @@
-"""What Python lacks: files and folders that are on disk when a call returns, and swapping two paths in one step."""
+"""What Python lacks: whole writes, files and folders that are on disk when a call returns, swapping two paths."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import ctypes
 import errno
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+
+from typing_extensions import Buffer
 
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP}
 """Errors of file systems that cannot sync a folder."""
@@ -15,6 +18,38 @@ _RENAME_EXCHANGE = 2  # Linux, renameat2
 _RENAME_SWAP = 2  # macOS, renamex_np
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EPERM}
 """An old kernel, a file system without exchange, or a sandbox that blocks the call."""
+
+
+def write_all(handle: int, data: Buffer) -> None:
+    """Write all bytes of a buffer: the system may take only a part of them at a time."""
+    with memoryview(data) as view, view.cast("B") as rest:
+        done = 0
+        while done < len(rest):
+            with rest[done:] as block:
+                done += os.write(handle, block)
+
+
+def write_file(path: Path, blocks: Iterable[Buffer]) -> None:
+    """Write a new file, not yet synced."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o644)
+    try:
+        for block in blocks:
+            write_all(handle, block)
+    finally:
+        os.close(handle)
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Add a line to a file, which is created if needed, and sync it."""
+    is_new = not path.exists()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
+    try:
+        write_all(handle, line + b"\n")
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    if is_new:
+        sync(path.parent)
 
 
 def sync(path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pathdex.errors import StorageError
 from pathdex.storage.atomic import storage_errors
-from pathdex.storage.filesystem import make_folders
+from pathdex.storage.filesystem import make_folders, write_all
 
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 LOCK = "LOCK"
@@ -23,7 +23,8 @@ LOCK = "LOCK"
 @contextmanager
 def folder_lock(folder: Path, purpose: str) -> Iterator[None]:
     """Own a folder, which is created if needed. Raises `StorageError` that names the holder if another process does."""
-    make_folders(folder)
+    with storage_errors(folder):
+        make_folders(folder)
     handle = hold_folder(folder, purpose)
     try:
         yield
@@ -31,12 +32,16 @@ def folder_lock(folder: Path, purpose: str) -> Iterator[None]:
         os.close(handle)
 
 
-def hold_folder(folder: Path, purpose: str) -> int:
+def hold_folder(folder: Path, purpose: str, remedy: str = "wait until it ends, or choose another folder") -> int:
     """Lock a folder; close the returned file descriptor to release it.
 
     The system drops the lock when its process ends, however it ends, so there are no stale locks.
     """
-    file = folder / LOCK
+    return hold_file(folder / LOCK, str(folder), purpose, remedy)
+
+
+def hold_file(file: Path, owned: str, purpose: str, remedy: str) -> int:
+    """Lock a file, which is created if needed, for what is `owned`; close the returned descriptor to release it."""
     with storage_errors(file):
         handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -44,12 +49,11 @@ def hold_folder(folder: Path, purpose: str) -> int:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                remedy = "wait until it ends, or choose another folder"
-                raise StorageError(f"{folder} is in use by {_holder(file)}; {remedy}") from None
+                raise StorageError(f"{owned} is in use by {_holder(file)}; {remedy}") from None
         facts = {"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose, "since": int(time.time())}
         with storage_errors(file):
-            os.truncate(handle, 0)
-            os.pwrite(handle, json.dumps(facts).encode(), 0)
+            os.ftruncate(handle, 0)
+            write_all(handle, json.dumps(facts).encode())
     except BaseException:
         os.close(handle)
         raise

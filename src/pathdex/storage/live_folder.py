@@ -21,22 +21,26 @@ from typing import Any
 
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file
+from safetensors.numpy import load
 
 from pathdex.errors import BundleError
-from pathdex.storage.array_folder import MANIFEST, FolderFormat, check_files, read_manifest, repair, write_folder
+from pathdex.storage.array_folder import MANIFEST, FolderFormat, check_sums, open_folder, repair, write_folder
 from pathdex.storage.json_file import write_json
+from pathdex.storage.run_folder import STREAM_REQUEST
 from pathdex.storage.tensor_file import write_tensors
 
 CURRENT, DELTAS = "CURRENT", "deltas"
 FORMAT, SCHEMA = "pathdex-live", 1
+CHECKSUM = "checksum"
+"""The SHA-256 of the rest of `CURRENT`."""
 TENSORS = "delta.safetensors"
 DELTA_FORMAT = FolderFormat(
     name="pathdex-delta",
     noun="Pathdex delta",
-    made_by="publish()",
+    made_by="`pathdex stream`",
     error=BundleError,
     keys={"number": int, "before": str, "settings": dict},
+    closed=True,
 )
 _WEIGHT = "weights/"
 
@@ -99,25 +103,43 @@ def delta_folder(path: Path, number: int) -> Path:
     return path / DELTAS / f"{number:09d}"
 
 
+class DamagedCurrentError(BundleError):
+    """`CURRENT` is there and cannot be used; bases and deltas may be whole."""
+
+
 def read_current(path: Path) -> LiveVersion:
-    """What counts now; `BundleError` if the folder is not a live folder."""
+    """What counts now; `BundleError` if the folder is no live folder, `DamagedCurrentError` if `CURRENT` is broken."""
     file = path / CURRENT
     try:
-        content = json.loads(file.read_text())
+        content = json.loads(file.read_bytes())
     except OSError as error:
         raise BundleError(f"{path} is not a live folder: it has no readable {CURRENT}") from error
-    except ValueError as error:
-        raise BundleError(f"{file} is damaged ({error}); copy the folder again, or publish to a new one") from error
+    except (ValueError, RecursionError) as error:
+        raise DamagedCurrentError(f"{file} is damaged ({error}); {_way_out(path)}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise BundleError(f"{path} is not a live folder: {CURRENT} has another format")
+        raise DamagedCurrentError(f"{path} is not a live folder: {CURRENT} has another format; {_way_out(path)}")
     if isinstance(content.get("schema"), int) and content["schema"] > SCHEMA:
         raise BundleError(f"{path} has schema {content['schema']}, newer than this Pathdex reads; upgrade pathdex")
+    # Folders of earlier releases have no checksum.
+    if content.pop(CHECKSUM, None) not in (None, _checksum(content)):
+        raise DamagedCurrentError(f"{file} is damaged (its checksum is wrong); {_way_out(path)}")
     try:
         bases = tuple(BaseVersion(**one) for one in content["bases"])
         (base,) = (one for one in bases if one.name == content["base"])
-        return LiveVersion(base, content["first_delta"], content["last_delta"], content["digest"], bases)
+        version = LiveVersion(base, content["first_delta"], content["last_delta"], content["digest"], bases)
+        range(version.first_delta, version.last_delta)
     except (KeyError, TypeError, ValueError) as error:
-        raise BundleError(f"{file} is damaged ({error!r}); copy the folder again, or publish to a new one") from error
+        raise DamagedCurrentError(f"{file} is damaged ({error!r}); {_way_out(path)}") from error
+    return version
+
+
+def _way_out(path: Path) -> str:
+    """What to do about a folder whose `CURRENT` is broken."""
+    if (path / STREAM_REQUEST).exists():
+        return "run `pathdex stream` again, it publishes again"
+    bases = sorted(entry.name for entry in path.glob("base-*"))
+    alone = f"; {path / bases[-1]} is a model of its own that can be used meanwhile" if bases else ""
+    return f"restore {CURRENT} or the folder from a backup, or remove {CURRENT} and publish a model again{alone}"
 
 
 def write_current(path: Path, version: LiveVersion) -> None:
@@ -131,7 +153,7 @@ def write_current(path: Path, version: LiveVersion) -> None:
         "digest": version.digest,
         "bases": [asdict(one) for one in version.bases],
     }
-    write_json(path / CURRENT, content)
+    write_json(path / CURRENT, {**content, CHECKSUM: _checksum(content)})
 
 
 def write_delta(
@@ -148,24 +170,25 @@ def write_delta(
     folder = delta_folder(path, number)
     # A killed publish may have left this delta behind, without it being in `CURRENT`.
     write_folder(folder, DELTA_FORMAT, facts, lambda new: write_tensors(new / TENSORS, tensors), overwrite=True)
-    return _digest(before, folder)
+    return _digest(before, (folder / MANIFEST).read_bytes())
 
 
 def read_delta(path: Path, number: int, *, before: str | None = None) -> StoredDelta:
     """Read and verify a delta. `before` is the digest of the state that it must change, if given."""
-    folder = delta_folder(path, number)
-    manifest = read_manifest(folder, DELTA_FORMAT)
-    check_files(folder, DELTA_FORMAT, manifest["files"], verify=True)
-    if manifest["number"] != number or (before is not None and manifest["before"] != before):
-        raise BundleError(f"{folder} does not continue the chain of {path}; read the base again")
-    try:
-        tensors = load_file(folder / TENSORS)
-    except (OSError, SafetensorError) as error:
-        raise BundleError(f"{folder / TENSORS} is damaged ({error}); {repair(DELTA_FORMAT)}") from error
+    folder, manifest = open_folder(delta_folder(path, number), DELTA_FORMAT)
+    with folder:
+        check_sums(folder, DELTA_FORMAT, manifest["files"])
+        if manifest["number"] != number or (before is not None and manifest["before"] != before):
+            raise BundleError(f"{folder.path} does not continue the chain of {path}; read the base again")
+        try:
+            tensors = load(folder.read(TENSORS))
+        except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+            raise BundleError(f"{folder.path / TENSORS} is damaged ({error}); {repair(DELTA_FORMAT)}") from error
+        digest = _digest(manifest["before"], folder.read(MANIFEST))
     return StoredDelta(
         number,
         manifest["before"],
-        _digest(manifest["before"], folder),
+        digest,
         manifest["settings"],
         {name: array for name, array in tensors.items() if not name.startswith(_WEIGHT)},
         {name.removeprefix(_WEIGHT): array for name, array in tensors.items() if name.startswith(_WEIGHT)},
@@ -177,5 +200,10 @@ def manifest_digest(folder: Path) -> str:
     return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
 
 
-def _digest(before: str, folder: Path) -> str:
-    return hashlib.sha256(before.encode() + (folder / MANIFEST).read_bytes()).hexdigest()
+def _digest(before: str, manifest: bytes) -> str:
+    return hashlib.sha256(before.encode() + manifest).hexdigest()
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    """The checksum of `CURRENT`, without the one in it."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

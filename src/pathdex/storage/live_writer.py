@@ -23,6 +23,7 @@ from pathdex.storage.live_folder import (
     DELTA_FORMAT,
     DELTAS,
     BaseVersion,
+    DamagedCurrentError,
     LiveVersion,
     delta_folder,
     is_live_folder,
@@ -40,16 +41,32 @@ class LiveWriter:
     Methods can be called from several threads: a base may be written while deltas are appended.
     """
 
-    def __init__(self, path: str | Path, *, keep: int = 2) -> None:
-        """`keep` is the number of bases to keep, the current one included."""
+    def __init__(
+        self, path: str | Path, *, keep: int = 2, is_locked: bool = False, replaces_damaged: bool = False
+    ) -> None:
+        """`keep` is the number of bases to keep, the current one included; `is_locked` if the caller holds the lock.
+
+        With `replaces_damaged`, a folder whose `CURRENT` is damaged counts as one without a base, and `damage` says
+        what is wrong. What is there stays until the first base is published.
+        """
         self.path, self.keep = Path(path), max(1, keep)
         with storage_errors(self.path):
             make_folders(self.path / DELTAS)
-            self._lock: int | None = hold_folder(self.path, "a publisher")
+            self._lock = None if is_locked else hold_folder(self.path, "a publisher", "stop it first")
+        self._is_open = True
+        self._is_settled = True
+        """False after a failure: `CURRENT` may hold a version that counts as not published."""
         self._changing = threading.Lock()
+        self.version: LiveVersion | None = None
+        self.damage: str | None = None
         try:
-            self.version = read_current(self.path) if is_live_folder(self.path) else None
-            self._clean()
+            try:
+                self.version = read_current(self.path) if is_live_folder(self.path) else None
+                self._clean()
+            except DamagedCurrentError as error:
+                if not replaces_damaged:
+                    raise
+                self.damage = str(error)
         except BaseException:
             self.close()
             raise
@@ -61,7 +78,8 @@ class LiveWriter:
         self.close()
 
     def close(self) -> None:
-        """Let another process publish."""
+        """Let another process publish, unless the caller holds the lock."""
+        self._is_open = False
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -74,7 +92,7 @@ class LiveWriter:
     ) -> int:
         """Publish a delta; returns its number. When this returns, the delta is on disk."""
         with self._changing:
-            version = self._current()
+            version = self._settled()
             number = version.last_delta + 1
             digest = write_delta(self.path, number, version.digest, settings, arrays, weights)
             self._publish(replace(version, last_delta=number, digest=digest))
@@ -117,34 +135,51 @@ class LiveWriter:
     def roll_back(self, number: int | None = None) -> BaseVersion:
         """Make an older base current, by default the newest one before the current. Later deltas no longer count."""
         with self._changing:
-            version = self._current()
+            version = self._settled()
             older = [one for one in version.bases if one.number < version.base.number]
             wanted = older[-1:] if number is None else [one for one in version.bases if one.number == number]
             if not wanted:
                 kept = ", ".join(str(one.number) for one in version.bases)
-                raise BundleError(
-                    f"{self.path} holds no base {'' if number is None else f'{number} '}to go back to; it keeps: {kept}"
-                )
+                if number is None:
+                    rule = f"{self.path} keeps no base before the current one, {version.base.number}"
+                    raise BundleError(f"{rule}; there is nothing to go back to")
+                raise BundleError(f"{self.path} keeps no base {number}; choose one of: {kept}")
             base, last = wanted[0], version.last_delta
             self._publish(replace(version, base=base, first_delta=last + 1, digest=base.digest))
             return base
 
     def _current(self) -> LiveVersion:
-        if self._lock is None:
+        if not self._is_open:
             raise StorageError(f"{self.path} is closed for this publisher; open it again")
         if self.version is None:
             raise BundleError(f"{self.path} has no base yet; publish a model first")
         return self.version
 
+    def _settled(self) -> LiveVersion:
+        """The current version, which `CURRENT` holds for certain.
+
+        After a failed publish it may hold another one, whose delta must not be replaced while it counts.
+        """
+        version = self._current()
+        if not self._is_settled:
+            write_current(self.path, version)
+            self._is_settled = True
+        return version
+
     def _publish(self, version: LiveVersion) -> None:
+        self._is_settled = False
         write_current(self.path, version)
-        self.version = version
+        self.version, self._is_settled = version, True
 
     def _clean(self) -> None:
         """Remove what no version needs: of pruned bases, and of a process that was killed.
 
         Deltas since the base before the current one are kept for readers that lag behind.
         """
+        with storage_errors(self.path, "check the disk"):
+            self._remove_unused()
+
+    def _remove_unused(self) -> None:
         version = self.version
         names = {one.name for one in version.bases} if version else set()
         for number in _bases_in(self.path):

@@ -7,6 +7,7 @@ written take memory. Elsewhere than on Linux and macOS, the array is copied.
 from __future__ import annotations
 
 import ctypes
+import errno
 import math
 import mmap
 import os
@@ -48,6 +49,9 @@ def _mapped(array: Any, capacity: int) -> NDArray[Any]:
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
     handle = os.open(array.filename, os.O_RDONLY)
     try:
+        state, mapped = os.fstat(handle), getattr(array, "signature", None)
+        if mapped is not None and (state.st_dev, state.st_ino) != mapped[:2]:
+            raise OSError(errno.ESTALE, "the file was replaced", str(array.filename))
         # The region's own object unmaps all of it, whatever is mapped there by then.
         place = libc.mmap(
             whole.ctypes.data,

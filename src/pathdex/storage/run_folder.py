@@ -4,6 +4,7 @@ RUN/run.json                the request: source, split, configuration, options
 RUN/split/                  training sequences and held-out users
 RUN/checkpoint.safetensors  the training state
 RUN/log.jsonl               one line per epoch or round
+RUN/LOCK                    held by the process that trains
 RUN/bundle/                 the finished model
 """
 
@@ -17,6 +18,8 @@ from pathdex.storage.array_folder import MANIFEST
 REQUEST, SPLIT, CHECKPOINT, LOG, BUNDLE = "run.json", "split", "checkpoint.safetensors", "log.jsonl", "bundle"
 STREAM_REQUEST = "stream.json"
 """In the folder of a stream, which also has a bundle once it has published."""
+STREAM_STATE, STREAM_HISTORIES, STREAM_START = "state", "histories.sqlite", "start"
+"""In the folder of a stream: the folder of its checkpoint, and two parts of it."""
 
 
 def find_bundle(path: str | Path) -> Path:

@@ -1,6 +1,7 @@
 """Staging folders: `.NAME.XXXXXXXX.staging` beside a target, locked while their process lives.
 
-A killed process leaves its staging folder behind, without the lock. The next write to the same target removes it.
+A killed process leaves its staging folder behind, without the lock. The next write to the same target removes it. A
+staging folder may hold what a rename has just replaced, so it is removed only once that rename is on disk.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pathdex.storage.filesystem import make_folders
+from pathdex.errors import StorageError
+from pathdex.storage.filesystem import make_folders, sync
 
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 SUFFIX = ".staging"
@@ -28,6 +30,10 @@ UNKNOWN_SECONDS = 86_400.0
 """A staging folder is kept this long where the file system has no locks."""
 
 
+class UnconfirmedError(StorageError):
+    """The staging folder must stay: it holds the target, or what a power cut may bring back."""
+
+
 @contextmanager
 def staging_folder(target: Path) -> Iterator[Path]:
     """A locked folder beside the target, removed at the end. Parents of the target are created."""
@@ -37,8 +43,12 @@ def staging_folder(target: Path) -> Iterator[Path]:
     try:
         with _lock(staging):
             yield staging
-    finally:
+    except UnconfirmedError:
+        raise
+    except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
+        raise
+    shutil.rmtree(staging, ignore_errors=True)
 
 
 def remove_stale(target: Path) -> None:
@@ -46,13 +56,31 @@ def remove_stale(target: Path) -> None:
 
     If the target is missing and a killed process had moved it to its staging folder, it is moved back.
     """
-    pattern = re.compile(rf"\.{re.escape(target.name)}\.[^.]+{re.escape(SUFFIX)}")
     with suppress(OSError):
-        found = [Path(entry.path) for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)]
-        for staging in filter(_is_stale, found):
+        stale = list(filter(_is_stale, _staging_folders(target)))
+        for staging in stale:
             if (staging / PREVIOUS).exists() and not target.exists():
                 (staging / PREVIOUS).rename(target)
+        if stale:
+            sync(target.parent)
+        for staging in stale:
             shutil.rmtree(staging, ignore_errors=True)
+
+
+def has_previous(target: Path) -> bool:
+    """Whether a running process that is replacing the target may have moved it aside."""
+    with suppress(OSError):
+        return any(not os.access(one, os.X_OK) or _holds_previous(one) for one in _staging_folders(target))
+    return False
+
+
+def _holds_previous(staging: Path) -> bool:
+    return (staging / PREVIOUS).exists() and not _is_stale(staging)
+
+
+def _staging_folders(target: Path) -> list[Path]:
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[^.]+{re.escape(SUFFIX)}")
+    return [Path(entry.path) for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)]
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from pathdex.errors import ConfigError, MissingExtraError, Problem
+from pathdex.storage.atomic import storage_errors
+from pathdex.storage.filesystem import append_line
 
 
 class StepProgress(NamedTuple):
@@ -137,8 +139,8 @@ class JsonLines(Callback):
         self.path = path
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
-        with self.path.open("a") as stream:
-            stream.write(json.dumps(record) + "\n")
+        with storage_errors(self.path):
+            append_line(self.path, json.dumps(record).encode())
 
 
 class TensorBoard(Callback):

@@ -14,14 +14,15 @@ import torch
 def deterministic(device: torch.device) -> Iterator[None]:
     """Use deterministic algorithms on the CPU, so that gradients do not depend on the number of threads."""
     memory: Any = torch.utils.deterministic
-    before, fills = torch.are_deterministic_algorithms_enabled(), memory.fill_uninitialized_memory
-    torch.use_deterministic_algorithms(before or device.type == "cpu")
+    before, fills = torch.get_deterministic_debug_mode(), memory.fill_uninitialized_memory
+    # `use_deterministic_algorithms` does the same and imports the compiler of torch: seconds at every start.
+    torch.set_deterministic_debug_mode("error" if device.type == "cpu" else before)
     # Torch would also fill all new memory, which takes a quarter of a step. No operator here reads unwritten memory.
     memory.fill_uninitialized_memory = False
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.set_deterministic_debug_mode(before)
         memory.fill_uninitialized_memory = fills
 
 

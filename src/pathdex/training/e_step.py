@@ -41,6 +41,8 @@ class RerankerStep:
         self.other_horizon = HorizonMap(len(network.start)).to(network.device)
         dense = [network.start, *network.encoder.parameters(), *self.other_horizon.parameters()]
         self.dense = Adam(dense, config.learning_rate, weight_decay=config.weight_decay, fused=True)
+        self.updated_rows: Tensor | None = None
+        """The rows of the item table that the last step changed; None: all of them."""
         self.structure: Adam | None = None
         if isinstance(config, Config) and network.has_structure:
             self.structure = Adam(network.structure.parameters(), config.structure_learning_rate, fused=True)
@@ -95,6 +97,7 @@ class RerankerStep:
         self.rows.learning_rate = self.config.item_learning_rate * rate
         self.dense.param_groups[0]["lr"] = self.config.learning_rate * rate
         self.rows.step(rows, table.grad)
+        self.updated_rows = rows
         self.dense.step()
         if self.structure is not None and paths is not None:
             self.structure.step()

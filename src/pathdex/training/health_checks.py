@@ -5,8 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pathdex.config import Config
+from pathdex.training.candidate_target import first_path_size
+
 FALL, EVENNESS, CROWD, MISS = 0.25, 0.5, 20.0, 0.2
 """Limits: share of paths lost in one M-step, entropy share of a layer, top over mean size, deviation from path size."""
+
+FULL = 0.5
+"""Share of the K^D paths that a growing catalogue may need; batch training plans for an eighth."""
+
+
+def outgrown_warning(num_items: int, config: Config) -> str | None:
+    """A warning if a catalogue that grows has become too large for the number of nodes."""
+    assert config.num_nodes is not None
+    needed = num_items * config.paths_per_item / first_path_size(config)
+    if needed <= FULL * config.num_nodes**config.depth:
+        return None
+    return (
+        f"W301: {num_items:,} items need about {needed:,.0f} paths, and num_nodes={config.num_nodes} has "
+        f"{config.num_nodes**config.depth:,}; train a model on more nodes and stream --from it"
+    )
 
 
 def index_warnings(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pathdex.data.event_sources import dead_letters as module
 from pathdex.data.event_sources.dead_letters import RAW_LIMIT, REMEMBERED, DeadLetter, DeadLetters
 from pathdex.errors import StorageError
 
@@ -84,3 +85,32 @@ def test_a_full_disk_is_a_warning(
 def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"cannot write dead letters to .*: Is a directory; choose another path"):
         DeadLetters(tmp_path)
+
+
+@pytest.mark.parametrize(("owner", "name"), [(os, "open"), (module, "sync")])
+def test_a_rotation_that_fails_half_way_is_finished_by_the_next_letter(
+    letters: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
+) -> None:
+    dead = DeadLetters(letters, max_bytes=100)
+    dead.write([DeadLetter("f:0", "because", "x" * 90)])
+
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fail)
+        dead.write([DeadLetter("f:1", "because", "y")])
+    assert dead.dropped == 1
+    dead.write([DeadLetter("f:2", "because", "z")])
+    dead.close()
+    assert [one["raw"] for one in lines(letters)] == ["z"]
+    assert lines(letters.with_name(f"{letters.name}.1"))[0]["position"] == "f:0"
+
+
+def test_a_file_that_cannot_be_read_is_a_clear_error(letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "pread", fail)
+    with pytest.raises(StorageError, match=r"cannot write dead letters to .*: Input/output error; choose another path"):
+        DeadLetters(letters)

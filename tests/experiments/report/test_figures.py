@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-import pytest
-
 from pathdex.experiments.report import figures
 
 ROWS = [
@@ -18,12 +16,6 @@ def test_the_same_data_gives_the_same_file() -> None:
     first = figures.comparison_figure(ROWS, 10)
     assert first == figures.comparison_figure(ROWS, 10)
     assert ElementTree.fromstring(first).tag.endswith("svg")
-
-
-@pytest.mark.parametrize("name", ["popularity", "deep-retrieval"])
-def test_every_method_has_its_own_style(name: str) -> None:
-    styles = [figures._style(other) for other in ("popularity", "item-cf", "deep-retrieval", "brute-force")]
-    assert styles.count(figures._style(name)) == 1
 
 
 def test_health_without_m_steps_is_drawn_empty() -> None:

@@ -135,3 +135,49 @@ def test_a_fixed_penalty_is_used_throughout():
     assert learner.current_penalty == 0.25
     learner.full_m_step()
     assert learner.current_penalty == 0.25
+
+
+def test_a_new_item_starts_beside_full_paths():
+    learner = learner_of(0)
+    learner.add_item(0)
+    for slot in range(1, 9):
+        learner.add_item(slot, like=[0])
+    assert max(learner.sizes.items()[1]) == CONFIG.path_size
+    assert (learner.paths[1] == learner.paths[0]).all()
+    assert (learner.paths[8] // CONFIG.num_nodes == learner.paths[0] // CONFIG.num_nodes).any()
+    assert sizes_are_exact(learner)
+
+
+def test_replayed_histories_are_learned_from():
+    learner, generator = learner_of(20), np.random.default_rng(0)
+    for _ in range(150):
+        follows = samples(generator, 20)
+        replayed = [[int(one), int(one) + 1] for one in range(0, 20, 2)]
+        learner.learn(Samples([[0]], np.array([1]), replayed))
+    losses = learner.learn(follows)
+    assert losses["softmax"] < 1.0
+
+
+def test_the_rate_scales_the_learning_rates():
+    moved = []
+    for rate in (1.0, 0.1):
+        learner = StreamLearner(CONFIG, rate=rate)
+        for slot in range(20):
+            learner.add_item(slot)
+        before = learner.rows.copy()
+        learner.learn(samples(np.random.default_rng(0), 20))
+        moved.append(np.abs(learner.rows - before).max())
+    assert moved[1] == pytest.approx(0.1 * moved[0], rel=1e-3)
+
+
+def test_a_new_item_is_on_the_path_that_its_first_user_is_most_likely_led_to():
+    learner = StreamLearner(CONFIG)
+    for slot in range(20):
+        learner.add_item(slot)
+    learner.penalty = 1e9  # Every item would rather be alone.
+    learner.learn(Samples([[1, 2], [3]], np.array([7, 8])))
+    for slot in (7, 8):
+        assert learner.table.codes[slot, 0] in learner.paths[slot]
+        assert learner.table.scores[slot, 0] == learner.table.scores[slot].max()
+    counted = PathSizes(learner.paths)
+    assert all(learner.sizes[path] == counted[path] for path in np.unique(learner.paths))

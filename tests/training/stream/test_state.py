@@ -85,8 +85,7 @@ def test_items_without_events_for_long_expire():
     state = stream(expire_after=10.0, forget_users_after=5.0, m_step_events=3)
     state.apply([Event("u", "old", 0.0), Event("w", "new", 1.0)])
     assert "old" in state.catalogue
-    step = state.apply([Event("u", "new", 11.0)])
-    assert step.touched.tolist() == [0, 1]
+    state.apply([Event("u", "new", 11.0)])
     assert "old" not in state.catalogue
     assert history(state, "u") == ["new"]
     assert history(state, "w") == []
@@ -115,12 +114,13 @@ def test_the_next_item_in_a_slot_is_not_in_old_histories():
 def test_a_full_m_step_comes_after_so_many_events():
     state = stream(m_step_events=4)
     steps = [state.apply([Event("u", item, float(time)) for item in "ab"]) for time in range(4)]
-    assert [step.m_step is not None for step in steps] == [False, True, False, True]
+    assert [step.m_step is not None for step in steps] == [False, False, True, False]
+    assert state.learner.m_step is not None
 
 
 def test_an_empty_batch_changes_only_the_position():
     state = stream()
-    assert len(state.apply([], {"line": 1}).touched) == 0
+    state.apply([], {"line": 1})
     assert state.position == {"line": 1}
     assert state.learner.steps == 0
 
@@ -170,6 +170,48 @@ def test_a_restored_state_continues_to_the_same_bits(tmp_path_factory, seed, cut
     assert not [name for name in different if not name.startswith("histories.")]
 
 
+def test_malformed_and_lost_events_are_part_of_the_checkpoint():
+    state = stream()
+    state.apply([Event("u", "a", 1.0)], {"line": 3}, malformed=2, lost=1)
+    saved = state.state_dict()
+    other = stream()
+    other.load_state_dict(saved)
+    assert (other.counters.malformed, other.counters.lost) == (2, 1)
+    del saved.values["counters"]["malformed"], saved.values["counters"]["lost"]  # As in earlier releases.
+    other.load_state_dict(saved)
+    assert (other.counters.events, other.counters.malformed, other.counters.lost) == (1, 0, 0)
+
+
 def test_wrong_options_are_rejected():
     with pytest.raises(Exception, match="m_step_events"):
         stream(m_step_events=0)
+
+
+def test_replay_draws_the_histories_of_recent_users(monkeypatch):
+    state, seen = stream(replay=2.0, batch_events=4), []
+    learn = state.learner.learn
+    monkeypatch.setattr(state.learner, "learn", lambda samples: seen.append(samples) or learn(samples))
+    for start in (0, 4):
+        state.apply([Event(f"u{start}", f"i{start + number}", float(start + number)) for number in range(3)])
+    assert [list(one) for one in seen[0].replayed] == [[0, 1, 2]]
+    assert sorted(list(one) for one in seen[1].replayed) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_removed_item_is_not_replayed(monkeypatch):
+    state, seen = stream(replay=4.0), []
+    state.apply([Event("u", item, float(time)) for time, item in enumerate("abc")])
+    state.remove_items(["b"])
+    learn = state.learner.learn
+    monkeypatch.setattr(state.learner, "learn", lambda samples: seen.append(samples) or learn(samples))
+    state.apply([Event("v", "d", 9.0)])
+    assert [list(one) for one in seen[0].replayed] == [[0, 2]]
+
+
+def test_replay_changes_neither_counts_nor_scores_of_items_without_events():
+    state = stream(replay=8.0)
+    state.apply([Event("u", item, float(time)) for time, item in enumerate("abcd")])
+    before = state.learner.counts.copy(), state.learner.table.scores.copy(), state.learner.rows.copy()
+    state.apply([Event("v", "e", 9.0)])
+    assert state.learner.counts[:4].tolist() == before[0].tolist()
+    assert (state.learner.table.scores[:4] == before[1]).all()
+    assert (state.learner.rows[:4] != before[2]).any()

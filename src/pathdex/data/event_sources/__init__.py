@@ -3,9 +3,11 @@
 from pathdex.data.event_sources.base import EventDecoder, EventSource
 from pathdex.data.event_sources.dead_letters import DeadLetter, DeadLetters
 from pathdex.data.event_sources.opening import open_source
-from pathdex.data.events import Event, EventBatch, EventParser, Malformed, Position
+from pathdex.data.events import Event, EventBatch, EventParser, Malformed, Position, StreamRecord
+from pathdex.data.item_changes import AddItem, RemoveItem
 
 __all__ = [
+    "AddItem",
     "DeadLetter",
     "DeadLetters",
     "Event",
@@ -15,5 +17,7 @@ __all__ = [
     "EventSource",
     "Malformed",
     "Position",
+    "RemoveItem",
+    "StreamRecord",
     "open_source",
 ]

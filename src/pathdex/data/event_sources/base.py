@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
 from pathdex.data.event_sources.dead_letters import DeadLetter, DeadLetters
-from pathdex.data.events import Event, EventBatch, EventParser, Malformed, Position
+from pathdex.data.events import EventBatch, EventParser, Malformed, Position, StreamRecord
 from pathdex.errors import DataError, Problem, preview
 
 log = logging.getLogger("pathdex.stream")
@@ -56,21 +56,21 @@ class EventDecoder:
     def decode(
         self,
         records: Iterable[tuple[str, Record]],
-        parse: Callable[[Record], Event | Malformed],
+        parse: Callable[[Record], StreamRecord | Malformed],
         raw: Callable[[Record], Any] = lambda record: record,
-    ) -> tuple[list[Event], int]:
+    ) -> tuple[list[StreamRecord], int]:
         """The events among records, given with the place of each, and the number of malformed ones.
 
         `raw` is what the dead letters show of a record.
         """
-        events: list[Event] = []
+        events: list[StreamRecord] = []
         letters: list[DeadLetter] = []
         for place, record in records:
             found = parse(record)
-            if isinstance(found, Event):
-                events.append(found)
-            else:
+            if isinstance(found, Malformed):
                 letters.append(DeadLetter(place, found.reason, raw(record)))
+            else:
+                events.append(found)
         if letters:
             if self.dead_letters is not None:
                 self.dead_letters.write(letters)

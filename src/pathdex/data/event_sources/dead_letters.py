@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pathdex.errors import StorageError
+from pathdex.storage.filesystem import make_folders, sync, write_all
 
 MAX_BYTES = 16 << 20
 """Size at which the file is renamed to `NAME.1`, which replaces an older one: at most twice this is used."""
@@ -50,12 +51,12 @@ class DeadLetters:
         self._keys: set[int] = set()
         self._order: deque[int] = deque()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            make_folders(self.path.parent)
+            self._handle = self._open()
+            self._size = self._read_tail()
         except OSError as error:
             reason = error.strerror or error
             raise StorageError(f"cannot write dead letters to {self.path}: {reason}; choose another path") from error
-        self._size = self._read_tail()
 
     def write(self, letters: Iterable[DeadLetter]) -> None:
         """Append letters and sync. A failure is logged and counted."""
@@ -89,15 +90,30 @@ class DeadLetters:
     def _append(self, data: bytes) -> None:
         if self._size and self._size + len(data) > self.max_bytes:
             self._rotate()
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._handle, rest) :]
+        write_all(self._handle, data)
         os.fsync(self._handle)
         self._size += len(data)
 
-    def _rotate(self) -> None:
-        self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+    def _open(self) -> int:
+        """A handle of the file, whose name is on disk."""
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            sync(self.path.parent)
+        except OSError:
+            os.close(handle)
+            raise
+        return handle
+
+    def _is_current(self) -> bool:
+        """Whether the path still leads to the open file."""
+        with suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(self._handle), self.path.stat())
+        return False
+
+    def _rotate(self) -> None:
+        if self._is_current():  # Otherwise a rotation that failed half-way has renamed it.
+            self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+        handle = self._open()
         os.close(self._handle)
         self._handle, self._size = handle, 0
 

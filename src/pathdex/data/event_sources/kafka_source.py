@@ -106,7 +106,7 @@ class KafkaSource:
             log.warning("%s is reachable again", self.name)
         placed = ((f"{self.topic}/{one.partition()}/{one.offset()}", one.value() or b"") for one in good)
         events, malformed = self._decoder.decode(placed, self._decoder.parser.parse_json)
-        return EventBatch(events, self._position, malformed, lost)
+        return EventBatch(events, self._position, malformed, lost, drained=len(messages) < count)
 
     def acknowledge(self, position: Position) -> None:
         """Commit the offsets to the group. A failure is logged: the checkpoint holds them as well."""

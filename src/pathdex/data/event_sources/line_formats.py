@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pathdex.data.columns import find_columns, guess_column
 from pathdex.data.event_sources.line_buffer import Line
-from pathdex.data.events import MAX_EVENT_BYTES, Event, EventParser, Malformed, too_long
+from pathdex.data.events import MAX_EVENT_BYTES, EventParser, Malformed, StreamRecord, too_long
 from pathdex.data.findings import raise_errors
 
 
@@ -22,7 +22,7 @@ class LineFormat(Protocol):
         """Take the first line of the file called `name`. Raises `DataError` if a column is missing."""
         ...
 
-    def parse(self, line: Line) -> Event | Malformed: ...
+    def parse(self, line: Line) -> StreamRecord | Malformed: ...
 
 
 class JsonEventLines:
@@ -37,7 +37,7 @@ class JsonEventLines:
     def read_header(self, line: Line, name: str) -> None:
         raise NotImplementedError
 
-    def parse(self, line: Line) -> Event | Malformed:
+    def parse(self, line: Line) -> StreamRecord | Malformed:
         return too_long(line.size) if line.size > MAX_EVENT_BYTES else self._parser.parse_json(line.raw)
 
 
@@ -59,7 +59,7 @@ class DelimitedLines:
         raise_errors(find_columns(columns, named, name)[1])
         self._columns = columns
 
-    def parse(self, line: Line) -> Event | Malformed:
+    def parse(self, line: Line) -> StreamRecord | Malformed:
         if line.size > MAX_EVENT_BYTES:
             return too_long(line.size)
         try:

@@ -58,7 +58,7 @@ class LineSource:
         deadline = time.monotonic() + timeout
         while True:
             if lines := self._read_lines(max_events):
-                return self._batch(lines)
+                return self._batch(lines, drained=self.follow and len(lines) < max_events)
             following = next_file(self.path, self._open.inode) if self.follow else None
             if following is not None or not self.follow:
                 if self._read_chunk():  # Written just before the file was rotated.
@@ -75,7 +75,7 @@ class LineSource:
                 continue
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                return EventBatch([], self._position)
+                return EventBatch([], self._position, drained=True)
             time.sleep(min(POLL_SECONDS, remaining))
 
     def acknowledge(self, position: Position) -> None:
@@ -160,11 +160,11 @@ class LineSource:
         log.warning("%s; reading continues at its start, and lines that were not read before are lost", what)
         self._start(self._open)
 
-    def _batch(self, lines: list[Line]) -> EventBatch:
+    def _batch(self, lines: list[Line], *, drained: bool = False) -> EventBatch:
         name = self._open.path.name
         written = ((f"{name}:{line.start}", line) for line in lines if line.raw.strip())
         events, malformed = self._decoder.decode(written, self._format.parse, lambda line: line.raw)
         self._lines_read += len(lines)
         self._bytes_read += lines[-1].end - lines[0].start
         self._move_to(lines[-1].end)
-        return EventBatch(events, self._position, malformed)
+        return EventBatch(events, self._position, malformed, drained=drained)

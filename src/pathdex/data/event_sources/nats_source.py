@@ -72,11 +72,11 @@ class NatsSource:
 
     def read(self, max_events: int, timeout: float) -> EventBatch | None:
         deadline = time.monotonic() + timeout
-        messages: list[Any] = []
+        count, messages = min(max_events, MOST), []  # type: tuple[int, list[Any]]
         while not messages and not self._lost:
             remaining = deadline - time.monotonic()
             if self._client.is_connected and (self._attached or self._try(self._attach())):
-                messages = self._try(self._fetch(min(max_events, MOST), max(0.01, remaining))) or []
+                messages = self._try(self._fetch(count, max(0.01, remaining))) or []
                 if not messages and self._attached and remaining > 0:
                     self._try(self._check_consumer())
             else:
@@ -86,7 +86,7 @@ class NatsSource:
         lost, self._lost = self._lost, 0
         placed = ((f"{self.stream}/{message.metadata.sequence.stream}", message.data) for message in messages)
         events, malformed = self._decoder.decode(placed, self._decoder.parser.parse_json)
-        return EventBatch(events, self._position, malformed, lost)
+        return EventBatch(events, self._position, malformed, lost, drained=len(messages) < count)
 
     def acknowledge(self, position: Position) -> None:
         """Acknowledge the messages up to the position. During an outage a later call does it."""

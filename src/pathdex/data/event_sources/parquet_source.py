@@ -71,7 +71,7 @@ class ParquetSource:
                 return None
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                return EventBatch([], self._position)
+                return EventBatch([], self._position, drained=True)
             time.sleep(min(POLL_SECONDS, remaining))
 
     def acknowledge(self, position: Position) -> None:

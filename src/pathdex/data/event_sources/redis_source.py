@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from pathdex.data.event_sources.backoff import Backoff
 from pathdex.data.event_sources.base import EventDecoder, check_position, log, position_value
 from pathdex.data.event_sources.broker_url import parse_url
-from pathdex.data.events import Event, EventBatch, Malformed, Position
+from pathdex.data.events import EventBatch, Malformed, Position, StreamRecord
 from pathdex.errors import ConfigError, DataError, Problem, ServerError
 from pathdex.system import REDIS
 
 EXAMPLE = "redis://host:6379/0?stream=events&group=pathdex"
-OPTIONS = ("stream", "group", "consumer")
+OPTIONS = ("stream", "group", "consumer", "maxlen")
 SECONDS = 5.0
 """Timeout of a call."""
 BLOCK_SECONDS = 1.0
@@ -79,7 +79,8 @@ class RedisSource:
 
     def read(self, max_events: int, timeout: float) -> EventBatch | None:
         deadline = time.monotonic() + timeout
-        found = self._retry(lambda: self._fetch(min(max_events, MOST), deadline), deadline)
+        count = min(max_events, MOST)
+        found = self._retry(lambda: self._fetch(count, deadline), deadline)
         entries, lost = found or ([], 0)
         if entries:
             self._cursor = _parse_id(entries[-1][0])
@@ -88,7 +89,7 @@ class RedisSource:
         )
         if lost:
             log.warning("%s: %d entries of %s were trimmed before they were read", self.name, lost, self.stream)
-        return EventBatch(events, self._position, malformed, lost)
+        return EventBatch(events, self._position, malformed, lost, drained=len(entries) < count)
 
     def acknowledge(self, position: Position) -> None:
         """Acknowledge the entries up to the position. During an outage they stay pending until the next call."""
@@ -249,7 +250,7 @@ class RedisSource:
             return self._read_again(count)
         return stream, [entry for entry in entries if _parse_id(entry[0]) > self._cursor]
 
-    def _parse(self, fields: dict[bytes, bytes] | None) -> Event | Malformed:
+    def _parse(self, fields: dict[bytes, bytes] | None) -> StreamRecord | Malformed:
         if len(fields or {}) == 1:
             [(name, value)] = (fields or {}).items()
             if name.decode("utf-8", "replace") in JSON_FIELDS:

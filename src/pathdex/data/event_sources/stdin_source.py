@@ -42,13 +42,13 @@ class StdinSource:
             while len(lines) < max_events and (line := self._lines.next_line()) is not None:
                 lines.append(line)
             if lines:
-                return self._batch(lines)
+                return self._batch(lines, drained=len(lines) < max_events)
             if self._ended:
                 last = self._lines.last_line()
                 return None if last is None else self._batch([last])
             ready, _, _ = select.select([self._handle], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
-                return EventBatch([], self._position)
+                return EventBatch([], self._position, drained=True)
             chunk = os.read(self._handle, CHUNK)
             self._ended = not chunk
             self._lines.add(chunk)
@@ -66,9 +66,9 @@ class StdinSource:
     def _position(self) -> Position:
         return {"source": "stdin", "count": self._count}
 
-    def _batch(self, lines: list[Line]) -> EventBatch:
+    def _batch(self, lines: list[Line], *, drained: bool = False) -> EventBatch:
         first = self._count + 1
         written = ((f"stdin:{first + place}", line) for place, line in enumerate(lines) if line.raw.strip())
         events, malformed = self._decoder.decode(written, self._format.parse, lambda line: line.raw)
         self._count += len(lines)
-        return EventBatch(events, self._position, malformed)
+        return EventBatch(events, self._position, malformed, drained=drained)

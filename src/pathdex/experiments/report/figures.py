@@ -1,8 +1,7 @@
-"""The figures of a report as SVG (extra `plot`). Lines differ in marker and dash as well as colour, for grey print."""
+"""The figures of a report as SVG (extra `plot`)."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,20 +9,15 @@ import numpy as np
 
 from pathdex.evaluation.decomposition import POPULARITY_BUCKETS, bucket_name
 from pathdex.evaluation.plots import m_step_records
+from pathdex.experiments.report.drawing import LEGEND, line_style, plain_log, subplots, to_svg
 from pathdex.experiments.report.wording import mean
-from pathdex.recommenders.registry import ESTIMATORS
 
 Row = Mapping[str, Any]
-
-_COLOURS = ["black", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "grey", "#8c510a", "#5e3c99"]
-_MARKS = "os^DvPX<>*"
-_DASHES = ("-", "--", "-.", ":")
-_LEGEND: dict[str, Any] = {"fontsize": 8.5, "frameon": False}
 
 
 def comparison_figure(rows: Sequence[Row], n: int) -> str:
     """F of every method, with its standard deviation over the seeds."""
-    figure, axes = _subplots(0.34 * len(rows) + 1.0)
+    figure, axes = subplots(0.34 * len(rows) + 1.0)
     places = range(len(rows), 0, -1)
     means = [100 * row["f_measure"] for row in rows]
     errors = [100 * (row["f_measure_deviation"] or 0.0) for row in rows]
@@ -35,21 +29,21 @@ def comparison_figure(rows: Sequence[Row], n: int) -> str:
     axes.set_yticks(places, [row["method"] for row in rows])
     axes.set_xlabel(f"F@{n} in %, seen items removed")
     axes.margins(x=0.1)
-    return _svg(figure)
+    return to_svg(figure)
 
 
 def curve_figure(curves: Mapping[str, Sequence[Row]], n: int) -> str:
     """F against the time of a query: a line for methods with a curve, a marker for the others."""
-    figure, axes = _subplots(4.4)
+    figure, axes = subplots(4.4)
     for name, points in curves.items():
-        style = _style(name) | ({"linestyle": "none"} if len(points) == 1 else {})
+        style = line_style(name) | ({"linestyle": "none"} if len(points) == 1 else {})
         times = [1e3 * point["seconds_per_query"] for point in points]
         axes.plot(times, _percent(points, "f_measure"), label=name, **style)
     axes.set(xscale="log", xlabel="milliseconds per query, one by one on one thread")
     axes.set_ylabel(f"F@{n} in %, seen items removed")
-    _plain_log(axes.xaxis)
-    figure.legend(loc="outside right upper", **_LEGEND)
-    return _svg(figure)
+    plain_log(axes.xaxis)
+    figure.legend(loc="outside right upper", **LEGEND)
+    return to_svg(figure)
 
 
 def sensitivity_figure(sensitivity: Mapping[str, Sequence[Row]], n: int) -> str:
@@ -60,7 +54,7 @@ def sensitivity_figure(sensitivity: Mapping[str, Sequence[Row]], n: int) -> str:
         "beam_size": ("beam", "B"),
         "penalty": ("penalty", "alpha"),
     }
-    figure, grid = _subplots(6.6, 3, len(shown), sharex="col", sharey="row")
+    figure, grid = subplots(6.6, 3, len(shown), sharex="col", sharey="row")
     for place, (parameter, (key, letter)) in enumerate(shown.items()):
         rows = sensitivity[parameter]
         values = [row[key] for row in rows]
@@ -82,20 +76,20 @@ def sensitivity_figure(sensitivity: Mapping[str, Sequence[Row]], n: int) -> str:
         grid[-1, place].set_xlabel(letter)
     for axes, words in zip(grid[:, 0], ("recall", "precision", "F"), strict=True):
         axes.set_ylabel(f"{words}@{n} in %")
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2, **_LEGEND)
-    return _svg(figure)
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2, **LEGEND)
+    return to_svg(figure)
 
 
 def path_size_figure(rows: Sequence[Row]) -> str:
     """Items on the fullest path and on the path of an average item, against alpha."""
-    figure, axes = _subplots(3.2, width=6.0)
+    figure, axes = subplots(3.2, width=6.0)
     alphas = [row["penalty"] for row in rows]
     axes.plot(alphas, [row["top_size"] for row in rows], "o-", color="#0072b2", label="fullest path")
     axes.plot(alphas, [row["item_mean_size"] for row in rows], "s--", color="#7f7f7f", label="path of an average item")
     axes.set(xscale="log", yscale="log", xlabel="alpha", ylabel="items on a path")
-    _plain_log(axes.yaxis)
-    axes.legend(**_LEGEND)
-    return _svg(figure)
+    plain_log(axes.yaxis)
+    axes.legend(**LEGEND)
+    return to_svg(figure)
 
 
 def popularity_figure(truth: Row, methods: Sequence[Row], n: int) -> str:
@@ -105,7 +99,7 @@ def popularity_figure(truth: Row, methods: Sequence[Row], n: int) -> str:
     names = [*(row["method"] for row in methods), "truth"]
     shares = 100 * np.array([row["deciles"] for row in (*methods, truth)])  # (method, decile)
     ends = shares.cumsum(axis=1)
-    figure, axes = _subplots(0.34 * len(names) + 1.5)
+    figure, axes = subplots(0.34 * len(names) + 1.5)
     places = range(len(names), 0, -1)
     for decile, shade in enumerate(colormaps["cividis"](np.linspace(0, 1, 10))):
         style = {"color": shade, "edgecolor": "white", "linewidth": 0.5}
@@ -113,31 +107,31 @@ def popularity_figure(truth: Row, methods: Sequence[Row], n: int) -> str:
         axes.barh(places, shares[:, decile], left=(ends - shares)[:, decile], label=label, **style)
     axes.set_yticks(places, names)
     axes.set(xlabel=f"share of the top {n} in %, by popularity decile of the catalogue", xlim=(0, 100))
-    figure.legend(loc="outside right upper", **_LEGEND, title="decile")
-    return _svg(figure)
+    figure.legend(loc="outside right upper", **LEGEND, title="decile")
+    return to_svg(figure)
 
 
 def loss_figure(losses: Sequence[Row], n: int) -> str:
     """F of brute force, of the candidates and of the final answer, and the share kept by popularity."""
-    figure, (left, right) = _subplots(3.6, 1, 2)
+    figure, (left, right) = subplots(3.6, 1, 2)
     removed = [[loss for loss in one["losses"] if loss["filter_seen"]] for one in losses]
     counts = [loss["candidate_budget"] for loss in removed[0]]
     lines = {"f_brute_force": "brute force", "f_structure": "candidates", "f_final": "final answer"}
     for number, (key, label) in enumerate(lines.items()):
         means = [100 * (mean([loss[key] for loss in seeds]) or 0.0) for seeds in zip(*removed, strict=True)]
-        left.plot(counts, means, label=label, **_style(number))
+        left.plot(counts, means, label=label, **line_style(number))
     left.set(xlabel="candidates per query", ylabel=f"F@{n} in %", title="F by stage")
     left.set_xticks(counts)
-    left.legend(**_LEGEND)
+    left.legend(**LEGEND)
     names = [bucket_name(low, high) for low, high in POPULARITY_BUCKETS]
     for place, count in enumerate(counts):
         kept = [mean([one[place]["kept_by_popularity"][name] for one in removed]) for name in names]
         known = [(name, 100 * value) for name, value in zip(names, kept, strict=True) if value is not None]
-        right.plot(*zip(*known, strict=True), label=f"{count:,} candidates", **_style(place))
+        right.plot(*zip(*known, strict=True), label=f"{count:,} candidates", **line_style(place))
     right.set(xlabel="occurrences in training", ylabel=f"% of brute force's top {n}", ylim=(0, 103))
     right.set_title("Kept, by popularity")
-    right.legend(**_LEGEND)
-    return _svg(figure)
+    right.legend(**LEGEND)
+    return to_svg(figure)
 
 
 _HEALTH = {
@@ -152,13 +146,13 @@ _HEALTH = {
 
 def health_figure(trainings: Sequence[Row]) -> str:
     """The health of the index after each M-step, one line per seed."""
-    figure, grid = _subplots(4.8, 2, 3)
+    figure, grid = subplots(4.8, 2, 3)
     for axes, (key, words) in zip(grid.ravel(), _HEALTH.items(), strict=True):
         for number, training in enumerate(trainings):
             steps = m_step_records(training["records"])
             known = [(place + 1, step[key]) for place, step in enumerate(steps) if step.get(key) is not None]
             if known:
-                axes.plot(*zip(*known, strict=True), label=f"seed {training['seed']}", **_style(number))
+                axes.plot(*zip(*known, strict=True), label=f"seed {training['seed']}", **line_style(number))
             axes.set_xticks(range(1, len(steps) + 1))
         axes.set_title(words, fontsize=9)
         axes.set_xlabel("M-step", fontsize=8.5)
@@ -167,25 +161,25 @@ def health_figure(trainings: Sequence[Row]) -> str:
         axes.set_ylim(min(0, low), high * 1.05 if high > 0 else 1)
         if key in ("used_paths", "top_size", "dead_nodes"):
             axes.yaxis.get_major_locator().set_params(integer=True)
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6, **_LEGEND)
-    return _svg(figure)
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6, **LEGEND)
+    return to_svg(figure)
 
 
 def training_figure(trainings: Sequence[Row], own: str) -> str:
     """Losses of Deep Retrieval by epoch, and those of the other methods relative to their first."""
-    figure, (encoder, structure, others) = _subplots(3.6, 1, 3)
+    figure, (encoder, structure, others) = subplots(3.6, 1, 3)
     seeds = list(dict.fromkeys(training["seed"] for training in trainings))
     for training in trainings:
         name, seed, records = training["method"], training["seed"], training["records"]
         if name == own:
             for axes, key in ((encoder, "softmax"), (structure, "structure")):
                 losses = [record[key] for record in records if key in record]
-                axes.plot(range(1, len(losses) + 1), losses, label=f"seed {seed}", **_style(seeds.index(seed)))
+                axes.plot(range(1, len(losses) + 1), losses, label=f"seed {seed}", **line_style(seeds.index(seed)))
         elif seed == seeds[0]:
             losses = [record.get("loss", record.get("softmax")) for record in records]
             if known := [loss for loss in losses if loss is not None]:
                 shares = [loss / known[0] for loss in known]
-                others.plot(range(1, len(shares) + 1), shares, label=name, **_style(name))
+                others.plot(range(1, len(shares) + 1), shares, label=name, **line_style(name))
     encoder.set(title="Softmax loss", xlabel="epoch")
     structure.set(title="Structure loss", xlabel="round or epoch")
     others.set(title="Other methods, relative to the first", xlabel="epoch")
@@ -194,43 +188,8 @@ def training_figure(trainings: Sequence[Row], own: str) -> str:
         axes.xaxis.get_major_locator().set_params(integer=True)
         if axes.lines:
             axes.legend(fontsize=8, frameon=False)
-    return _svg(figure)
-
-
-def _style(line: int | str) -> dict[str, Any]:
-    """Colour, marker and dash of a line by its number or its method."""
-    place = list(ESTIMATORS).index(line) if isinstance(line, str) else line % len(_MARKS)
-    return {"color": _COLOURS[place], "marker": _MARKS[place], "linestyle": _DASHES[place % 4], "markersize": 5}
+    return to_svg(figure)
 
 
 def _percent(rows: Sequence[Row], key: str) -> list[float]:
     return [100 * row[key] for row in rows]
-
-
-def _plain_log(axis: Any) -> None:
-    """Label a logarithmic axis with 0.1, 1, 10 instead of powers."""
-    from matplotlib.ticker import LogLocator
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter("")
-
-
-def _subplots(height: float, rows: int = 1, columns: int = 1, *, width: float = 9.5, **sharing: Any) -> Any:
-    """A figure and its axes."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, **sharing)
-
-
-def _svg(figure: Any) -> str:
-    from matplotlib import rc_context
-
-    for axes in figure.axes:
-        axes.spines[["top", "right"]].set_visible(False)
-    stream = io.StringIO()
-    # The same data gives the same file.
-    with rc_context({"svg.hashsalt": "pathdex"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    return stream.getvalue()

@@ -27,8 +27,12 @@ _COUNTS = {
 
 
 def write_report(results: Results, folder: Path) -> tuple[Path, Path]:
+    """Write the report of `make_document`; returns the paths of its two pages."""
+    return write_document(make_document(results), folder)
+
+
+def write_document(document: Document, folder: Path) -> tuple[Path, Path]:
     """Write `report.html`, `report.md` and its figures; returns the paths of the two pages."""
-    document = make_document(results)
     for section in document.sections:
         for part in section.parts:
             if isinstance(part, Figure):
@@ -101,7 +105,7 @@ def _facts(found: Mapping[str, Any]) -> list[str]:
         f"Run on {found['device']} with {found['threads']} thread{'s' * (found['threads'] != 1)}{load}",
         f"Versions: {versions}",
         f"Code: {_source_versions([step['code'] for step in found['steps']])}",
-        f"Wall time of all steps: {_duration(found['seconds'])}",
+        f"Wall time of all steps: {duration(found['seconds'])}",
     ]
 
 
@@ -118,7 +122,8 @@ def _code(values: Mapping[str, Any]) -> str:
     return f"`{json.dumps(values)}`" if values else "the defaults"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """`3 min 20 s`, or `2 h 5 min`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -16,14 +16,19 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.errors import NotFittedError
 from pathdex.parameters import from_keywords
-from pathdex.recommenders.base import EstimatorState, Recommender, check_positive
+from pathdex.recommenders.arguments import check_positive
+from pathdex.recommenders.base import EstimatorState, Recommender
+from pathdex.recommenders.bundle_checks import check_names
 from pathdex.recommenders.tree.config import TreeConfig
-from pathdex.recommenders.tree.network import TreeNetwork
+from pathdex.recommenders.tree.network import VECTORS, TreeNetwork
 from pathdex.recommenders.tree.search import search
 from pathdex.recommenders.tree.training import TreeTrainer
-from pathdex.recommenders.tree.tree import Tree
+from pathdex.recommenders.tree.tree import Tree, num_rows
+from pathdex.recommenders.weight_specs import WEIGHT_LIMIT
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, join_rankings, row_blocks
+from pathdex.storage.array_spec import order_spec, weight_spec
+from pathdex.storage.bundle_rules import BundleRules
 from pathdex.training.callbacks import Callback
 
 QUERY_BLOCK = 256
@@ -91,9 +96,10 @@ class TreeRecommender(Recommender):
 
         Option: `beam`, the number of nodes to keep per level.
         """
-        self._check_options(options)
+        self._check_query(n, options)
         default = self.settings.beam_size
         beam = check_positive("beam", options.get("beam", default), f"leave it out for the default {default}")
+        beam = min(beam, max(1, len(self.items)))
         network = self.network
         return join_rankings(
             [
@@ -105,6 +111,31 @@ class TreeRecommender(Recommender):
     def get_state(self) -> EstimatorState:
         network = self.network
         return EstimatorState(self.get_params(), {"order": network.tree.order}, dict(network.export()))
+
+    @classmethod
+    def bundle_rules(cls, settings: Mapping[str, Any], num_items: int) -> BundleRules:
+        check_names("settings", settings, [spec.name for spec in dataclasses.fields(TreeConfig)])
+        config = from_keywords(TreeConfig, settings)
+        dim, hidden = config.embedding_dim, config.hidden
+        shapes: dict[str, tuple[int, ...]] = {
+            "start": (dim,),
+            "recency": (config.windows if config.node_model == "attention" else 1,),
+            "user_hidden.weight": (2 * hidden, config.windows * dim),
+            "user_hidden.bias": (2 * hidden,),
+            "user_vector.weight": (dim, 2 * hidden),
+            "user_vector.bias": (dim,),
+            "user_part.weight": (hidden, 2 * hidden),
+            "user_part.bias": (hidden,),
+            "last.weight": (dim, dim),
+            "mean.weight": (dim, dim),
+            "key.weight": (dim, dim),
+            "node_part.weight": (hidden, dim),
+            "seen_part.weight": (hidden, dim),
+            "out.weight": (1, hidden),
+        }
+        weights = {name: weight_spec(*shape, limit=WEIGHT_LIMIT) for name, shape in shapes.items()}
+        weights[VECTORS] = weight_spec(num_rows(num_items), dim + 1)
+        return BundleRules({"order": order_spec(num_items)}, weights)
 
     def set_state(self, state: EstimatorState) -> None:
         TreeRecommender.__init__(self, **state.settings)

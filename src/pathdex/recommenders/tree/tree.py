@@ -15,13 +15,23 @@ from numpy.typing import NDArray
 NO_ITEM = -1
 
 
+def tree_depth(num_items: int) -> int:
+    """The number of levels below the root."""
+    return max(1, (num_items - 1).bit_length())
+
+
+def num_rows(num_items: int) -> int:
+    """The rows of the table of vectors: one per item, then one per inner node."""
+    return num_items + (1 << tree_depth(num_items)) - 1
+
+
 class Tree:
     """The tree for an item order, a permutation of the item codes."""
 
     def __init__(self, order: NDArray[np.int64]) -> None:
         self.order = order
         self.num_items = len(order)
-        self.depth = max(1, (self.num_items - 1).bit_length())
+        self.depth = tree_depth(self.num_items)
         self.ranks = np.empty_like(order)
         self.ranks[order] = np.arange(self.num_items)
 
@@ -65,7 +75,7 @@ class Tree:
 
     @property
     def num_rows(self) -> int:
-        return self.num_items + (1 << self.depth) - 1
+        return num_rows(self.num_items)
 
     def first_row(self, level: int) -> int:
         """First table row of a level's nodes."""

@@ -104,28 +104,69 @@ class StreamCatalogue:
             return Vocabulary(np.array(ids, np.int64)), used
         return Vocabulary([one for one in ids if one is not None]), used
 
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        """All of it as arrays."""
-        names = [b"" if item is None else item.encode("utf-8", "surrogatepass") for item in self._ids]
+    def vocabulary_by_slot(self, size: int) -> Vocabulary:
+        """A vocabulary of `size` codes, in which the code of an item is its slot; all others have no id."""
+        ids, slots = self.vocabulary()
+        return ids.take(slots[:0]).with_changes(slots, ids, np.setdiff1d(np.arange(size), slots), size)
+
+    @property
+    def has_text(self) -> bool:
+        """Whether an id is no integer."""
+        return self._texts > 0
+
+    def state_dict(self, slots: NDArray[np.int64] | None = None) -> dict[str, NDArray[Any]]:
+        """All slots as arrays, or only these."""
+        chosen = range(self.num_slots) if slots is None else slots.tolist()
+        ids = [self._ids[slot] for slot in chosen]
+        names = [b"" if item is None else item.encode("utf-8", "surrogatepass") for item in ids]
         return {
             "ids": np.frombuffer(b"".join(names), np.uint8),
             "ends": np.cumsum([len(name) for name in names], dtype=np.int64),
-            "used": np.array([item is not None for item in self._ids], np.bool_),
+            "used": np.array([item is not None for item in ids], np.bool_),
             "free": np.array(self._free, np.int64),
-            "generations": np.array(self._generation, np.int64),
+            "generations": np.array([self._generation[slot] for slot in chosen], np.int64),
         }
+
+    def update(self, slots: NDArray[np.int64], state: Mapping[str, NDArray[Any]]) -> None:
+        """Take over the slots of a `state_dict` of some slots."""
+        missing = int(slots.max(initial=-1)) + 1 - self.num_slots
+        self._ids += [None] * missing
+        self._generation += [0] * missing
+        generations = state["generations"].tolist()
+        for slot, item, generation in zip(slots.tolist(), _read_ids(state), generations, strict=True):
+            self._ids[slot], self._generation[slot] = item, generation
+        self._free = state["free"].tolist()
+        self._index_ids()
+
+    @classmethod
+    def from_vocabulary(cls, items: Vocabulary) -> StreamCatalogue:
+        """A catalogue in which the slot of an item is its code. Codes without an id are free slots."""
+        catalogue, gone = cls(), set(items.removed.tolist())
+        for slot, item in enumerate(items.ids(range(len(items)))):
+            catalogue._ids.append(None if slot in gone else str(item))
+        catalogue._generation = [0] * len(items)
+        catalogue._index_ids()
+        catalogue._free = sorted(gone)
+        return catalogue
+
+    def _index_ids(self) -> None:
+        self._slot_of = {item: slot for slot, item in enumerate(self._ids) if item is not None}
+        self._texts = sum(not _is_integer(item) for item in self._slot_of)
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, NDArray[Any]]) -> StreamCatalogue:
         """The inverse of `state_dict`."""
-        catalogue, text, start = cls(), state["ids"].tobytes(), 0
-        for end, used in zip(state["ends"].tolist(), state["used"].tolist(), strict=True):
-            catalogue._ids.append(text[start:end].decode("utf-8", "surrogatepass") if used else None)
-            start = end
-        catalogue._free, catalogue._generation = state["free"].tolist(), state["generations"].tolist()
-        catalogue._slot_of = {item: slot for slot, item in enumerate(catalogue._ids) if item is not None}
-        catalogue._texts = sum(not _is_integer(item) for item in catalogue._slot_of)
+        catalogue = cls()
+        catalogue.update(np.arange(len(state["used"])), state)
         return catalogue
+
+
+def _read_ids(state: Mapping[str, NDArray[Any]]) -> list[str | None]:
+    text, start, ids = state["ids"].tobytes(), 0, []
+    for end, used in zip(state["ends"].tolist(), state["used"].tolist(), strict=True):
+        ids.append(text[start:end].decode("utf-8", "surrogatepass") if used else None)
+        start = end
+    return ids
 
 
 def _is_integer(text: str) -> bool:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from pathdex.errors import StorageError
 from pathdex.index.checks import check_int
+from pathdex.storage.filesystem import make_folders
 
 USERS_IN_MEMORY = 200_000
 """Users that stay in memory, besides those that changed since the last checkpoint."""
@@ -179,7 +180,7 @@ class UserHistories:
 
 def _open(file: Path) -> sqlite3.Connection:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(file.parent)
         connection = sqlite3.connect(file)
         connection.executescript(_SCHEMA)
     except (sqlite3.Error, OSError) as error:

@@ -14,7 +14,7 @@ from pathdex.config import Config
 from pathdex.data.ragged import Ragged
 from pathdex.index.initialization import random_paths
 from pathdex.index.item_scores import score_item_paths
-from pathdex.index.online_assignment import PathSizes, place_items, reassign_items
+from pathdex.index.online_assignment import PathSizes, join_best_path, paths_with_room, place_items, reassign_items
 from pathdex.index.paths import decode_paths
 from pathdex.index.postings import NO_PATH
 from pathdex.index.scores import ScoreTable
@@ -26,14 +26,22 @@ from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arra
 from pathdex.training.determinism import deterministic, seed_step
 from pathdex.training.e_step import RerankerStep, StructureStep
 from pathdex.training.loop import TrainingState
-from pathdex.training.m_step import m_step
+from pathdex.training.stream.background_m_step import BackgroundMStep
+from pathdex.training.stream.changed_slots import ChangedSlots
 from pathdex.training.stream.growing import GrowingArray
+from pathdex.training.stream.item_start import mean_length, scale_to, weighted_start
 from pathdex.training.stream.negatives import StreamNegatives
+from pathdex.training.stream.replay import replay_batch
 from pathdex.training.windows import Batch
 
+ITEMS = "items."
+"""Prefix of the arrays in a checkpoint that have one row per slot."""
+M_STEP = "m_step"
+PUBLISHED, SAVED = "published", "saved"
+"""Who follows the changed slots: the published model, and the checkpoint."""
 LIKE = 3
 """A new item starts near so many of the last items of its first user."""
-LIKE_WEIGHT = 0.7
+LIKE_WEIGHT = 0.95
 """The share of their mean in the vector of a new item; the rest is random."""
 
 
@@ -43,21 +51,25 @@ class Samples:
 
     histories: Sequence[Sequence[int]]
     targets: NDArray[np.int64]
+    replayed: Sequence[Sequence[int]] = ()
+    """Histories of two items or more whose items are learned from again."""
 
 
 class StreamLearner:
-    """Learns from batches of samples, each once, at constant learning rates.
+    """Learns from batches of samples at constant learning rates.
 
     A batch updates encoder and item vectors on Q_softmax, the structure model on Q_str over the same user vectors, and
-    the score table by the streaming update of Section 3. Its items then move to their best paths.
+    the score table by the streaming update of Section 3. Its items then move to their best paths. Replayed histories
+    are a gradient step of their own before that of the new events; they change no scores, counts or paths.
 
     Differs from the paper: an item's own paths are always among those that are scored. Otherwise they fall out of its
     list wherever the beam does not reach them, and items drift to the paths of popular ones.
     """
 
-    def __init__(self, config: Config, *, seed: int = 0) -> None:
+    def __init__(self, config: Config, *, seed: int = 0, rate: float = 1.0) -> None:
+        """`rate` multiplies the learning rates of encoder and item vectors."""
         assert config.num_nodes is not None
-        self.config, self.seed, self.steps = config, seed, 0
+        self.config, self.seed, self.rate, self.steps = config, seed, rate, 0
         torch.manual_seed(seed)
         self.network = Network(config, 0, config)
         self.reranker = RerankerStep(self.network, config, np.empty(0, np.int64))
@@ -75,7 +87,13 @@ class StreamLearner:
             "used": GrowingArray((), np.bool_),
         }
         self.sizes = PathSizes()
+        self.changed = ChangedSlots(PUBLISHED, SAVED)
+        """The slots whose row, paths, count, scores or item changed."""
         self.penalty: float | None = None
+        self.m_step: BackgroundMStep | None = None
+        """The full M-step under way."""
+        self._moved = ChangedSlots(M_STEP)
+        """The slots whose item was placed since the full M-step began."""
         self._bind()
 
     def _bind(self) -> None:
@@ -96,9 +114,10 @@ class StreamLearner:
         """(slot,) whether an item is in the slot."""
         return self.negatives.used
 
-    def add_item(self, slot: int, like: Sequence[int] = ()) -> None:
-        """Put a new item in a slot. It starts near the items in the slots `like`, on the paths of the last of them.
+    def add_item(self, slot: int, like: Sequence[int] = (), weights: Sequence[float] | None = None) -> None:
+        """Put a new item in a slot, near the last items in the slots `like`, on or beside the paths of the last.
 
+        With `weights`, best first, it starts near all of them, on the paths that weigh most.
         Its vector, moments, scores and count are new, whatever the slot held before.
         """
         if slot >= self.num_slots:
@@ -115,11 +134,24 @@ class StreamLearner:
         paths = random_paths(1, self.paths.shape[1], self.structure_nodes, self.config.depth, seed)
         near = [one for one in like if self.used[one]][-LIKE:]
         if near:
-            self.rows[slot, :-1] *= 1 - LIKE_WEIGHT
-            self.rows[slot, :-1] += LIKE_WEIGHT * self.rows[near, :-1].mean(axis=0)
-            paths = self.paths[near[-1:]]
+            mean, paths, models = self.rows[near, :-1].mean(axis=0), self.paths[near[-1:]], near
+            if weights is not None:
+                models = list(like)
+                mean, paths = weighted_start(self.rows[models, :-1], self.paths[models], weights)
+            start = LIKE_WEIGHT * mean + (1 - LIKE_WEIGHT) * self.rows[slot, :-1]
+            self.rows[slot, :-1] = scale_to(start, mean_length(self.rows[models, :-1]))
+            paths = paths_with_room(
+                paths[0],
+                self.sizes,
+                self.structure_nodes,
+                self.config.depth,
+                first_path_size(self.config),
+                generator,
+            )[None]
         self.used[slot] = True
         place_items([slot], paths, self.paths, self.sizes)
+        self.changed.mark([slot])
+        self._moved.mark([slot])
 
     def adopt(
         self,
@@ -127,18 +159,19 @@ class StreamLearner:
         paths: NDArray[np.int64],
         counts: NDArray[np.int64],
         weights: Mapping[str, NDArray[Any]],
+        used: NDArray[np.bool_],
     ) -> None:
-        """Continue from a trained model: slot v holds item v. Optimizers start from scratch.
+        """Continue from a trained model: slot v holds item v if it is `used`. Optimizers start from scratch.
 
         An item's scores start as if its occurrences so far had been spread evenly over its paths, so that a few events
         do not move a popular item.
         """
-        loaded: dict[str, NDArray[Any]] = {
-            "rows": rows,
-            "paths": paths,
-            "counts": counts,
-            "used": np.ones(len(rows), np.bool_),
-        }
+        paths = np.where(used[:, None], paths, NO_PATH)
+        unplaced = np.flatnonzero(used & (paths == NO_PATH).any(axis=1))
+        if len(unplaced):
+            drawn = random_paths(len(paths), paths.shape[1], self.structure_nodes, self.config.depth, self.seed)
+            paths[unplaced] = drawn[unplaced]
+        loaded: dict[str, NDArray[Any]] = {"rows": rows, "paths": paths, "counts": counts, "used": used}
         for name, array in self._arrays.items():
             array.resize(0)
             array.resize(len(rows))
@@ -148,13 +181,18 @@ class StreamLearner:
         self.load_weights(weights)
         most = len(rows) if self.config.decay == 1.0 else 1 / (1 - self.config.decay)
         each = np.minimum(np.maximum(counts, 1), most)[:, None] / paths.shape[1]
-        self.table.set_rows(np.arange(len(rows)), paths, np.broadcast_to(each, paths.shape).astype(np.float32))
+        held = np.flatnonzero(self.used)
+        scores = np.broadcast_to(each, paths.shape)[held].astype(np.float32)
+        self.table.set_rows(held, paths[held], scores)
         self.sizes = PathSizes(self.paths)
+        self.changed.mark(np.arange(len(rows)))
 
     def remove_item(self, slot: int) -> None:
         """Take the item out of a slot: it leaves its paths and is not drawn as a negative any more."""
         self.used[slot] = False
         place_items([slot], np.full((1, self.paths.shape[1]), NO_PATH), self.paths, self.sizes)
+        self.changed.mark([slot])
+        self._moved.mark([slot])
 
     @property
     def structure_nodes(self) -> int:
@@ -167,12 +205,14 @@ class StreamLearner:
         seed_step(int(generator.integers(2**62)), self.network.device)
         targets = samples.targets
         with deterministic(self.network.device):
-            losses, users = self.reranker(self._batch(samples), generator)
-            nodes = decode_paths(self.paths[targets], self.structure_nodes, self.config.depth)
-            losses["structure"] = self.structure(users, torch.from_numpy(nodes), generator)
+            if samples.replayed:
+                length, reach = self.config.history_length, self.config.next_items or 1
+                self._step(replay_batch(samples.replayed, length, reach, generator), generator)
+            losses, users, nodes = self._step(self._batch(samples), generator)
             self._update_scores(users, targets, nodes)
         np.add.at(self.counts, targets, 1)
         touched = np.unique(targets)
+        self._moved.mark(touched)
         reassign_items(
             touched,
             self.table,
@@ -182,8 +222,20 @@ class StreamLearner:
             penalty=self.current_penalty,
             penalty_degree=self.config.penalty_degree,
         )
+        join_best_path(touched[self.counts[touched] == 1], self.table, self.paths, self.sizes)
         self.steps += 1
         return losses
+
+    def _step(
+        self, batch: Batch, generator: np.random.Generator
+    ) -> tuple[dict[str, float], torch.Tensor, NDArray[np.int64]]:
+        """A gradient step; returns the losses, and of each sample the user vector and the nodes of its item's paths."""
+        losses, users = self.reranker(batch, generator, rate=self.rate)
+        assert self.reranker.updated_rows is not None
+        self.changed.mark(self.reranker.updated_rows.numpy())
+        nodes = decode_paths(self.paths[batch.targets], self.structure_nodes, self.config.depth)
+        losses["structure"] = self.structure(users, torch.from_numpy(nodes), generator)
+        return losses, users, nodes
 
     def _batch(self, samples: Samples) -> Batch:
         length = self.config.history_length
@@ -215,32 +267,55 @@ class StreamLearner:
 
     def full_m_step(self) -> dict[str, Any]:
         """Algorithm 2 over all items, with the penalty for the wanted path size; returns figures for the log."""
+        self.finish_m_step()
+        self.begin_m_step()
+        return self.finish_m_step() or {}
+
+    def begin_m_step(self) -> None:
+        """Start a full M-step on the present scores in the background."""
         used = np.flatnonzero(self.used)
         if not len(used):
-            return {}
-        table = ScoreTable(self.table.codes[used], self.table.scores[used])
-        seed = int(np.random.default_rng([self.seed, 2, self.steps]).integers(2**31))
-        step = m_step(
-            table,
-            self.counts[used],
-            self.paths[used],
+            return
+        self.m_step = BackgroundMStep.begin(
+            used,
+            self.table,
+            self.counts,
+            self.paths,
             self.config,
             path_size=first_path_size(self.config),
             last_penalty=self.penalty,
-            seed=seed,
+            seed=int(np.random.default_rng([self.seed, 2, self.steps]).integers(2**31)),
         )
-        self.paths[used], self.penalty = step.paths, step.penalty
-        self.sizes = PathSizes(self.paths)
+        self._moved.clear(M_STEP)
+
+    def finish_m_step(self) -> dict[str, Any] | None:
+        """Move items to the paths that the full M-step found; returns its figures, or None if none is under way.
+
+        Items that were placed since it began stay where they are: their scores are newer.
+        """
+        if self.m_step is None:
+            return None
+        step, slots, self.m_step = self.m_step.result(), self.m_step.slots, None
+        stays = np.isin(slots, self._moved.pending(M_STEP))
+        moves = ~stays & (step.paths != self.paths[slots]).any(axis=1)
+        place_items(slots[moves], step.paths[moves], self.paths, self.sizes)
+        self.changed.mark(slots[moves])
+        self.penalty = step.penalty
         return step.figures
 
-    def state_dict(self) -> TrainingState:
-        """Everything that later steps depend on."""
+    def state_dict(self, slots: NDArray[np.int64] | None = None) -> TrainingState:
+        """Everything that later steps depend on; of the slots, all or only these."""
+        rows = slice(None) if slots is None else slots
         weights = {f"network.{name}": one for name, one in self.network.export().items() if name != ITEM_ROWS}
+        step = TrainingState({}, {}) if self.m_step is None else self.m_step.state_dict()
+        moved = self._moved.pending(M_STEP) if self.m_step is not None else np.empty(0, np.int64)
         return TrainingState(
-            {"steps": self.steps, "row_steps": self.reranker.rows.steps, "penalty": self.penalty},
+            {"steps": self.steps, "row_steps": self.reranker.rows.steps, "penalty": self.penalty, M_STEP: step.values},
             {
+                **{f"{M_STEP}.{name}": one for name, one in step.arrays.items()},
+                f"{M_STEP}.moved": moved,
                 **weights,
-                **{f"items.{name}": one.values for name, one in self._arrays.items()},
+                **{f"{ITEMS}{name}": one.values[rows] for name, one in self._arrays.items()},
                 **optimizer_arrays("dense-adam", self.reranker.dense),
                 **optimizer_arrays("structure-adam", self.structure.optimizer),
             },
@@ -249,7 +324,7 @@ class StreamLearner:
     def load_state_dict(self, state: TrainingState) -> None:
         """Restore what `state_dict` returned."""
         for name, array in self._arrays.items():
-            array.load(state.arrays[f"items.{name}"])
+            array.load(state.arrays[f"{ITEMS}{name}"])
         self._bind()
         self.load_weights({name.removeprefix("network."): one for name, one in state.arrays.items()})
         load_optimizer_arrays("dense-adam", self.reranker.dense, state.arrays)
@@ -257,6 +332,12 @@ class StreamLearner:
         self.steps, self.penalty = state.values["steps"], state.values["penalty"]
         self.reranker.rows.steps = state.values["row_steps"]
         self.sizes = PathSizes(self.paths)
+        self.m_step = None
+        self._moved.clear(M_STEP)
+        self._moved.mark(state.arrays[f"{M_STEP}.moved"])
+        if state.values[M_STEP]:
+            own = {name.removeprefix(f"{M_STEP}."): one for name, one in state.arrays.items()}
+            self.m_step = BackgroundMStep.from_state_dict(state.values[M_STEP], own)
 
     def load_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
         """Load the dense weights among `weights`."""

@@ -13,6 +13,18 @@ class StreamOptions:
 
     batch_events: int = parameter(256, "events per step", low=1)
     m_step_events: int = parameter(20_000, "events between two full M-steps; items that are seen move at once", low=1)
+    replay: float = parameter(
+        4.0,
+        "samples per event from the kept histories of recent users, learned from again; 0: none",
+        low=0.0,
+        high=64.0,
+    )
+    replay_events: int = parameter(100_000, "replayed users are those of the last so many events", low=1)
+    learning_rate_scale: float = parameter(
+        0.4,
+        "constant learning rate of encoder and item vectors, relative to the first one of batch training",
+        above=0.0,
+    )
     expected_items: int = parameter(
         100_000, "items to plan the number of nodes for, if the stream starts without a model", low=1
     )

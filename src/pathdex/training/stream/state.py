@@ -16,19 +16,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathdex.config import Config, default_num_nodes
-from pathdex.data.events import Event, Position
+from pathdex.data.events import Event, Position, StreamRecord
+from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.training.candidate_target import first_path_size
 from pathdex.training.loop import TrainingState
+from pathdex.training.stream.attribute_index import AttributeIndex
 from pathdex.training.stream.catalogue import StreamCatalogue
+from pathdex.training.stream.catalogue_changes import CatalogueChanges, Sample
 from pathdex.training.stream.growing import GrowingArray
 from pathdex.training.stream.histories import UserHistories
-from pathdex.training.stream.learner import Samples, StreamLearner
+from pathdex.training.stream.learner import ITEMS, SAVED, Samples, StreamLearner
 from pathdex.training.stream.options import StreamOptions
+from pathdex.training.stream.replay import RecentUsers
 
+M_STEP_WAIT = 4
+"""The paths of a full M-step are taken after this part of the events between two of them; it has so long to finish."""
 WAITING_ITEMS = 100_000
 """Items that wait for admission; the ones that waited longest are forgotten first."""
-_HISTORIES, _CATALOGUE, _WAITING = "histories.", "catalogue.", "waiting."
+CATALOGUE, ATTRIBUTES, SLOTS, LAST_SEEN = "catalogue.", "attributes.", "slots", "last_seen"
+"""Names of arrays in a checkpoint. `SLOTS` are those that changed since the checkpoint before."""
+_HISTORIES, _WAITING, _RECENT, _CHANGES = "histories.", "waiting.", "recent.", "changes."
 
 
 @dataclass
@@ -46,6 +54,16 @@ class StreamCounters:
     """Events of items that are not admitted yet."""
     new_items: int = 0
     removed_items: int = 0
+    item_changes: int = 0
+    """Records that add or remove an item; they are no events."""
+    unknown_removals: int = 0
+    """Removals of items that were not there."""
+    blocked: int = 0
+    """Events of items that were removed by a record."""
+    malformed: int = 0
+    """Records that are neither events nor item changes."""
+    lost: int = 0
+    """Events that the broker dropped before they were read, as far as it can tell."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +71,8 @@ class StreamStep:
     """What a batch of events led to."""
 
     losses: Mapping[str, float]
-    touched: NDArray[np.int64]
-    """The slots of items that may have changed paths, vectors or counts."""
     m_step: Mapping[str, Any] | None = None
-    """Figures of a full M-step after the batch."""
+    """Figures of a full M-step whose paths were taken after the batch."""
 
 
 class StreamState:
@@ -79,7 +95,7 @@ class StreamState:
         """`histories` is a file for histories that outgrow memory."""
         self.options = options or StreamOptions()
         self.config = resolve_for_stream(config, self.options)
-        self.learner = StreamLearner(self.config, seed=seed)
+        self.learner = StreamLearner(self.config, seed=seed, rate=self.options.learning_rate_scale)
         self.catalogue = StreamCatalogue()
         self.histories = UserHistories(self.config.history_length, histories)
         self.counters = StreamCounters()
@@ -89,30 +105,46 @@ class StreamState:
         """The latest event time so far."""
         self._last_seen = GrowingArray((), np.float64, -np.inf)
         self._waiting: OrderedDict[str, int] = OrderedDict()
+        self._recent = RecentUsers(self.options.replay_events)
         self._since_m_step = 0
+        self.changes = CatalogueChanges()
+        self.attributes = AttributeIndex()
+        self.table: Mapping[str, Sequence[str]] = {}
+        """Attribute values by item, known beforehand. Not part of a checkpoint, unlike those of the items."""
 
-    def apply(self, events: Sequence[Event], position: Position | None = None) -> StreamStep:
-        """Learn from a batch of events; `position` is that of the source after it."""
-        histories, targets = [], []
+    def apply(
+        self, events: Sequence[StreamRecord], position: Position | None = None, *, malformed: int = 0, lost: int = 0
+    ) -> StreamStep:
+        """Learn from a batch of events, with item changes among them; `position` is that of the source after it.
+
+        `malformed` and `lost` are counts of what else was between the last position and this one.
+        """
+        samples: list[Sample] = []
         for event in events:
-            sample = self._take(event)
-            if sample is not None:
-                histories.append(sample[0])
-                targets.append(sample[1])
-        self.counters.events += len(events)
+            if not isinstance(event, Event):
+                samples = self.changes.apply(self, event, samples)
+            elif self.changes.blocks(event.item):
+                self.counters.blocked += 1
+            elif (sample := self._take(event)) is not None:
+                samples.append(sample)
+        histories, targets = [history for history, _ in samples], [target for _, target in samples]
+        self.counters.events += sum(isinstance(one, Event) for one in events)
         self.counters.learned += len(targets)
+        self.counters.malformed, self.counters.lost = self.counters.malformed + malformed, self.counters.lost + lost
         self.position = position
         losses: Mapping[str, float] = {}
-        touched = np.unique(np.array(targets, np.int64))
         if targets:
-            losses = self.learner.learn(Samples(histories, np.array(targets, np.int64)))
+            replayed = self._replayed(round(self.options.replay * len(targets)))
+            losses = self.learner.learn(Samples(histories, np.array(targets, np.int64), replayed))
         self._since_m_step += len(targets)
-        if self._since_m_step < self.options.m_step_events:
-            return StreamStep(losses, touched)
-        self._since_m_step = 0
-        removed = self._forget_old()
-        changed = np.union1d(np.flatnonzero(self.learner.used), removed)
-        return StreamStep(losses, changed, self.learner.full_m_step())
+        figures = None
+        if self._since_m_step >= self.options.m_step_events // M_STEP_WAIT:
+            figures = self.learner.finish_m_step()
+        if self._since_m_step >= self.options.m_step_events:
+            self._since_m_step = 0
+            self._forget_old()
+            self.learner.begin_m_step()
+        return StreamStep(losses, figures)
 
     @property
     def events_to_m_step(self) -> int:
@@ -128,15 +160,19 @@ class StreamState:
         weights: Mapping[str, NDArray[Any]],
     ) -> None:
         """Continue from a trained model with these items, instead of from nothing."""
-        self.catalogue = StreamCatalogue()
-        for item in items.ids(range(len(items))):
-            self.catalogue.add(item)
-        self.learner.adopt(rows, paths, counts, weights)
+        self.catalogue = StreamCatalogue.from_vocabulary(items)
+        used = np.ones(len(items), np.bool_)
+        used[items.removed] = False
+        self.learner.adopt(rows, paths, counts, weights, used)
         self._last_seen.load(np.full(len(items), self.clock))
 
     def observe(self, history: Sequence[Id], item: Id) -> None:
         """Learn from one item that followed a history, which belongs to no known user. Unknown items of it are left
-        out; the item joins the catalogue."""
+        out; the item joins the catalogue, unless it was removed."""
+        if self.changes.blocks(item):
+            self.counters.events += 1
+            self.counters.blocked += 1
+            return
         slots = [slot for one in history if (slot := self.catalogue.slot(one)) != UNKNOWN]
         slot = self.add_item(item, slots)
         self.learner.learn(Samples([slots], np.array([slot])))
@@ -163,7 +199,24 @@ class StreamState:
             self.counters.late += 1
         else:
             self.histories.append(user, token, time)
-        return (history, slot) if event.weight > 0 else None
+            self._recent.append(user)
+        if event.weight > 0:
+            return history, slot
+        self.learner.changed.mark([slot])
+        return None
+
+    def recent_histories(self) -> Ragged:
+        """The kept histories of the users of recent events, in slots."""
+        rows = [self._known_history(user) for user in self._recent.distinct()]
+        return Ragged.from_rows([np.array(row, np.int32) for row in rows if row])
+
+    def _replayed(self, samples: int) -> list[list[int]]:
+        """Histories of random recent users, in slots, that give about so many samples."""
+        generator = np.random.default_rng([self.learner.seed, 3, self.learner.steps])
+        return self._recent.draw(samples, self.config.history_length, self._known_history, generator)
+
+    def _known_history(self, user: str) -> list[int]:
+        return self.catalogue.slots_of(self.histories.tokens(user))
 
     def _slot(self, item: Id, history: Sequence[int]) -> int:
         """The slot of an item, which joins the catalogue once it was seen often enough."""
@@ -179,12 +232,34 @@ class StreamState:
                 return UNKNOWN
         return self.add_item(item, history)
 
-    def add_item(self, item: Id, like: Sequence[int] = ()) -> int:
-        """Add an item that starts near the items in the slots `like`; returns its slot."""
+    def use_table(self, table: Mapping[str, Sequence[str]]) -> None:
+        """Look up the attribute values of items in a table from now on; known items without any get theirs."""
+        self.table = table
+        for slot in range(self.catalogue.num_slots):
+            if (item := self.catalogue.id(slot)) is not None and slot not in self.attributes:
+                self.describe(slot, table.get(item, ()))
+
+    def describe(self, slot: int, values: Sequence[str]) -> None:
+        """The item in a slot has these attribute values."""
+        if values:
+            self.attributes.describe(slot, values)
+            self.learner.changed.mark([slot])
+
+    def add_item(self, item: Id, like: Sequence[int] = (), values: Sequence[str] = (), *, named: bool = False) -> int:
+        """Add an item; returns its slot.
+
+        It starts near items that share its attribute `values`, by default those in the table. If there are none, or if
+        similar items were `named`, it starts near the items in the slots `like`.
+        """
         if item in self.catalogue:
             return self.catalogue.slot(item)
+        values, weights = values or self.table.get(str(item), ()), None
+        if values and not named:
+            near, weights = self.attributes.nearest(values, self.learner.counts)
+            like, weights = (near, weights) if near else (like, None)
         slot = self.catalogue.add(item)
-        self.learner.add_item(slot, like)
+        self.learner.add_item(slot, like, weights)
+        self.describe(slot, values)
         if slot >= len(self._last_seen.values):
             self._last_seen.resize(slot + 1)
         self._last_seen.values[slot] = self.clock
@@ -198,6 +273,7 @@ class StreamState:
             slot = self.catalogue.remove(item)
             if slot != UNKNOWN:
                 self.learner.remove_item(slot)
+                self.attributes.forget(slot)
                 removed.append(slot)
         self.counters.removed_items += len(removed)
         return removed
@@ -216,8 +292,20 @@ class StreamState:
         return self.remove_items(one for one in ids if one is not None)
 
     def state_dict(self) -> TrainingState:
-        """The state for a checkpoint; call `committed` once it is published."""
-        learner = self.learner.state_dict()
+        """The state for a checkpoint; call `committed` once it is on disk."""
+        return self._state_dict(None)
+
+    def changes_dict(self) -> TrainingState:
+        """What a checkpoint needs that follows the last committed one (`checkpoint_merge.merge_changes`).
+
+        Of arrays with one row per slot, only the rows of the changed slots.
+        """
+        slots = self.learner.changed.pending(SAVED)
+        state = self._state_dict(slots)
+        return TrainingState(state.values, {**state.arrays, SLOTS: slots})
+
+    def _state_dict(self, slots: NDArray[np.int64] | None) -> TrainingState:
+        learner = self.learner.state_dict(slots)
         return TrainingState(
             {
                 **learner.values,
@@ -229,33 +317,48 @@ class StreamState:
             },
             {
                 **learner.arrays,
-                "last_seen": self._last_seen.values,
-                **{f"{_CATALOGUE}{name}": one for name, one in self.catalogue.state_dict().items()},
+                LAST_SEEN: self._last_seen.values if slots is None else self._last_seen.values[slots],
+                **{f"{CATALOGUE}{name}": one for name, one in self.catalogue.state_dict(slots).items()},
                 **{f"{_WAITING}{name}": one for name, one in _packed(self._waiting).items()},
+                **{f"{_CHANGES}{name}": one for name, one in self.changes.state_dict().items()},
+                **{f"{ATTRIBUTES}{name}": one for name, one in self.attributes.state_dict(slots).items()},
+                **{f"{_RECENT}{name}": one for name, one in self._recent.state_dict().items()},
                 **{f"{_HISTORIES}{name}": one for name, one in self.histories.journal().items()},
             },
         )
 
     def committed(self) -> None:
-        """The checkpoint of the last `state_dict` is on disk."""
+        """The checkpoint of the last `state_dict` or `changes_dict` is on disk."""
+        self.histories.commit(self.checkpoints + 1)
         self.checkpoints += 1
-        self.histories.commit(self.checkpoints)
+        self.learner.changed.clear(SAVED)
 
     def load_state_dict(self, state: TrainingState) -> None:
         """Return to a checkpoint."""
         values = state.values
         self.learner.load_state_dict(state)
-        self.catalogue = StreamCatalogue.from_state_dict(_under(_CATALOGUE, state.arrays))
+        self.catalogue = StreamCatalogue.from_state_dict(under(CATALOGUE, state.arrays))
         self.counters = StreamCounters(**values["counters"])
         self.position, self.clock = values["position"], values["clock"]
         self.checkpoints = values["checkpoint"]
-        self._waiting = _unpacked(_under(_WAITING, state.arrays))
+        self.learner.changed.clear(SAVED)
+        self._waiting = _unpacked(under(_WAITING, state.arrays))
+        self.changes.load_state_dict(under(_CHANGES, state.arrays))
+        self.attributes.load_state_dict(under(ATTRIBUTES, state.arrays))
+        self.use_table(self.table)
+        self._recent.load_state_dict(under(_RECENT, state.arrays))
         self._since_m_step = values["since_m_step"]
-        self._last_seen.load(state.arrays["last_seen"])
-        self.histories.recover(_under(_HISTORIES, state.arrays), self.checkpoints)
+        self._last_seen.load(state.arrays[LAST_SEEN])
+        self.histories.recover(under(_HISTORIES, state.arrays), self.checkpoints)
 
 
-def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def has_row_per_slot(name: str) -> bool:
+    """Whether an array of a checkpoint has one row per slot."""
+    return name.startswith(ITEMS) or name == LAST_SEEN
+
+
+def under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays whose names begin with a prefix, without it."""
     return {name.removeprefix(prefix): one for name, one in arrays.items() if name.startswith(prefix)}
 
 
@@ -280,8 +383,8 @@ def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> OrderedDict[str, int]:
 def resolve_for_stream(config: Config, options: StreamOptions) -> Config:
     """The configuration of a stream: what batch training derives from its data is set for the expected catalogue.
 
-    A stream predicts the next item, and has no neighbours, which would need all histories at once.
+    A stream predicts the next item.
     """
     nodes = default_num_nodes(options.expected_items, config.paths_per_item, config.depth, first_path_size(config))
-    derived = {"num_nodes": nodes, "structure_batch_size": options.batch_events, "next_items": 1, "neighbours": 0}
+    derived = {"num_nodes": nodes, "structure_batch_size": options.batch_events, "next_items": 1}
     return config.replace(**{name: value for name, value in derived.items() if getattr(config, name) is None})

@@ -1,0 +1,48 @@
+"""What all figures share: lines that differ in marker and dash as well as colour, plain axes, SVG."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from pathdex.recommenders.registry import ESTIMATORS
+
+COLOURS = ["black", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "grey", "#8c510a", "#5e3c99"]
+MARKS = "os^DvPX<>*"
+DASHES = ("-", "--", "-.", ":")
+LEGEND: dict[str, Any] = {"fontsize": 8.5, "frameon": False}
+
+
+def line_style(line: int | str) -> dict[str, Any]:
+    """Colour, marker and dash of a line by its number or its method."""
+    place = list(ESTIMATORS).index(line) if isinstance(line, str) else line % len(MARKS)
+    return {"color": COLOURS[place], "marker": MARKS[place], "linestyle": DASHES[place % 4], "markersize": 5}
+
+
+def plain_log(axis: Any) -> None:
+    """Label a logarithmic axis with 0.1, 1, 10 instead of powers."""
+    from matplotlib.ticker import LogLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("")
+
+
+def subplots(height: float, rows: int = 1, columns: int = 1, *, width: float = 9.5, **sharing: Any) -> Any:
+    """A figure and its axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, **sharing)
+
+
+def to_svg(figure: Any) -> str:
+    """The figure as SVG text; the same data gives the same text."""
+    from matplotlib import rc_context
+
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+    stream = io.StringIO()
+    with rc_context({"svg.hashsalt": "pathdex"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    return stream.getvalue()

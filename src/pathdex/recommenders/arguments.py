@@ -1,0 +1,52 @@
+"""Checks of query arguments: ids, and the whole numbers `n`, `beam`, `candidates` and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from pathdex.data.vocabulary import Id
+from pathdex.errors import QueryError
+
+MOST_PADDING = 10_000
+"""Places of an answer in codes beyond the catalogue, which are filled with -1."""
+LARGEST = 2**63 - 1
+"""The largest whole number that compiled code takes."""
+
+
+def check_ids(argument: str, ids: Any) -> None:
+    """Raise unless `ids` is a collection of ids. A string would be read as one id per letter."""
+    if isinstance(ids, str | bytes):
+        remedy = f"pass [{ids!r}]"
+        raise QueryError("must be a list of ids, not a string", argument=argument, value=ids, remedy=remedy)
+    if not isinstance(ids, Iterable):
+        raise QueryError("must be a list of ids", argument=argument, value=ids, remedy="pass strings or integers")
+
+
+def id_list(argument: str, ids: Iterable[Id]) -> list[Id]:
+    """The ids as a list; a `QueryError` for anything else than a collection."""
+    check_ids(argument, ids)
+    return list(ids)
+
+
+def check_n(n: Any, num_items: int) -> int:
+    """The number of items to return, capped by the catalogue; raises `QueryError` unless it is valid."""
+    return min(check_positive("n", n, "ask for one item or more"), max(1, num_items))
+
+
+def check_width(n: Any, num_items: int) -> None:
+    """Raise `QueryError` unless n is a number of places that `rank` can fill or pad."""
+    most = max(num_items, MOST_PADDING)
+    if check_positive("n", n, "ask for one item or more") > most:
+        raise QueryError(f"must be at most {most:,}", argument="n", value=n, remedy="ask for fewer items")
+
+
+def check_positive(argument: str, value: Any, remedy: str) -> int:
+    """The value as an integer; raises `QueryError` unless it is a whole number of at least 1 and below 2^63."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise QueryError("must be a whole number of at least 1", argument=argument, value=value, remedy=remedy)
+    if value > LARGEST:
+        raise QueryError("must be below 2^63", argument=argument, value=value, remedy=remedy)
+    return int(value)

@@ -1,0 +1,60 @@
+"""What is interrupted: an operation in steps, with a way to read the state that it leaves on disk.
+
+After a crash the state is the one before the step that was running, or the one after it. The remaining steps then lead
+to the same end as without the crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+class Scenario:
+    """Steps that change a folder, and the state that they leave in it."""
+
+    steps = 1
+    seconds = 0.0
+    """Set by the driver: how long all steps take."""
+    share = 1.0
+    """Of the kills, beside other scenarios."""
+    sweeps = True
+    """Whether the steps leave no staging folder behind, also those of crashes before."""
+    unpromised: tuple[str, ...] = ()
+    """Ends of paths whose syncs may fail without an error: nothing that was acknowledged depends on them."""
+    messages: Mapping[str, str] = {
+        "full disk": "No space left|is full",
+        "failing disk": "Input/output error|I/O error",
+    }
+    """What the error of each fault says."""
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    def prepare(self, root: Path) -> None:
+        """The state before the first step."""
+
+    def open(self, root: Path) -> Any:
+        """What the steps need, in a folder in any state."""
+        return root
+
+    def step(self, session: Any, number: int) -> None:
+        """One step; it is acknowledged when this returns."""
+        raise NotImplementedError
+
+    def close(self, session: Any) -> None:
+        """The end of a session."""
+
+    def state(self, root: Path) -> str:
+        """The state in the folder; raises if it cannot be read."""
+        raise NotImplementedError
+
+    def following(self, found: str, done: int, states: Sequence[str]) -> int | None:
+        """The next step, if the state is allowed after so many acknowledged ones; None if it is not."""
+        return next((number for number in (done, done + 1) if states[number : number + 1] == [found]), None)
+
+    def is_end(self, found: str, states: Sequence[str]) -> bool:
+        """Whether all steps count. Steps may have been repeated."""
+        return found == states[-1]
