@@ -104,6 +104,21 @@ def test_a_damaged_delta_is_waited_for_until_a_base_contains_it(feed: Feed, dama
     assert answers(reader.load()) == answers(feed.model)
 
 
+def test_deltas_before_one_that_does_not_fit_count(feed: Feed) -> None:
+    reader = LiveReader(feed.path)
+    model = reader.load()
+    feed.publish()
+    feed.publish()
+    good = feed.model
+    feed.publisher.publish(random_delta(random_model(90), feed.random))
+    assert reader.update(model) is None
+    assert answers(model) == answers(good)
+    with pytest.warns(UserWarning, match="the last 1 publishes are left out"):
+        assert answers(reader.load()) == answers(good)
+    assert reader.position is not None
+    assert reader.position.delta == 2
+
+
 def test_a_reader_during_publishes_and_compactions(feed: Feed) -> None:
     states, done = [answers(feed.model)], threading.Event()
 

@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 
 from pathdex.errors import BundleError, ServerError
+from pathdex.recommenders.live_publisher import LivePublisher
 from pathdex.server import trial
 from pathdex.server.model_loader import ModelLoader
 from pathdex.server.trial import run_trial, stop_trials, try_model
 from pathdex.storage.bundle import bundle_version
 from tests.bundle_edits import sign_files
+from tests.random_deltas import changed_model, random_delta
+from tests.random_model import random_model
 
 
 @pytest.fixture
@@ -50,6 +53,20 @@ def test_a_good_model_is_tried_once(bundle: Path, runs: list[Any]) -> None:
     loader = ModelLoader(bundle)
     assert {try_model(loader) for _ in range(3)} == {bundle_version(bundle)}
     assert len(runs) == 1
+
+
+def test_a_live_model_is_tried_once_per_base(tmp_path: Path, runs: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATHDEX_CACHE", str(tmp_path / "cache"))
+    random, model, loader = np.random.default_rng(0), random_model(20), ModelLoader(tmp_path / "live")
+    with LivePublisher.create(loader.model, model) as publisher:
+        for _ in range(2):
+            publisher.publish(delta := random_delta(model, random))
+            model = changed_model(model, delta)
+            try_model(loader)
+        assert len(runs) == 1
+        publisher.compact()
+        try_model(loader)
+        assert len(runs) == 2
 
 
 def test_a_bad_model_is_refused_with_the_reason_and_tried_once(bundle: Path, runs: list[Any]) -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from pathdex.errors import BundleError, DataError, PathdexError
 from pathdex.recommenders.base import EstimatorState
+from pathdex.recommenders.delta_merge import merge_deltas, mergeable_groups
 from pathdex.recommenders.live_model import LiveModel
 from pathdex.recommenders.model_delta import ModelDelta
 from pathdex.storage.live_folder import LiveVersion, StoredDelta, manifest_digest, read_current, read_delta
 
 ATTEMPTS = 10
 """How often to open a folder whose base was pruned meanwhile."""
+MERGED = 64
+"""Deltas that are read and applied together, which bounds the memory for them."""
 
 
 class LivePosition(NamedTuple):
@@ -83,17 +87,16 @@ class LiveReader:
         deltas = self.poll()
         if deltas is None:
             return None
-        for count, delta in enumerate(deltas):
-            try:
-                change = from_stored(delta)
-            except BundleError as error:
+        for first in range(0, len(deltas), MERGED):
+            block = deltas[first : first + MERGED]
+            count, error = apply_together(model, block)
+            if count:
+                self.position = LivePosition(block[count - 1].number, block[count - 1].digest)
+            if isinstance(error, BundleError):
                 warnings.warn(f"{error}; it is left out until {self.path} is compacted", stacklevel=2)
-                return count
-            try:
-                model.apply(change)
-            except DataError:
+                return first + count
+            if error is not None:
                 return None
-            self.position = LivePosition(delta.number, delta.digest)
         return len(deltas)
 
 
@@ -107,20 +110,56 @@ def open_version(path: Path, version: LiveVersion, *, strict: bool = True) -> tu
     if manifest_digest(folder) != version.base.manifest:
         raise BundleError(f"{folder} is not the base that {path} was published with; roll back to another base")
     position = LivePosition(version.first_delta - 1, version.base.digest)
-    for number in version.deltas:
-        try:
-            delta = read_delta(path, number, before=position.digest)
-            model.apply(from_stored(delta))
-        except (BundleError, DataError) as error:
-            if strict:
-                raise
-            left_out = version.last_delta - number + 1
-            warnings.warn(
-                f"{error}; the last {left_out} publishes are left out until {path} is compacted", stacklevel=3
-            )
-            break
-        position = LivePosition(number, delta.digest)
+    number = version.first_delta
+    while number <= version.last_delta:
+        block, unread = _read_deltas(path, range(number, min(number + MERGED, version.last_delta + 1)), position.digest)
+        count, error = apply_together(model, block)
+        if count:
+            position = LivePosition(block[count - 1].number, block[count - 1].digest)
+        number, error = number + count, error or unread
+        if error is None:
+            continue
+        if strict:
+            raise error
+        left_out = version.last_delta - number + 1
+        warnings.warn(f"{error}; the last {left_out} publishes are left out until {path} is compacted", stacklevel=3)
+        break
     return model, position
+
+
+def apply_together(model: LiveModel, deltas: Sequence[StoredDelta]) -> tuple[int, BundleError | DataError | None]:
+    """Apply deltas as few changes; returns how many were applied, and what is wrong with the next one."""
+    changes: list[ModelDelta] = []
+    damage, done = None, 0
+    for delta in deltas:
+        try:
+            changes.append(from_stored(delta))
+        except BundleError as error:
+            damage = error
+            break
+    for group in mergeable_groups(changes):
+        try:
+            model.apply(merge_deltas(group))
+            done += len(group)
+        except DataError:  # One of them does not fit the model; those before it do.
+            for change in group:
+                try:
+                    model.apply(change)
+                except DataError as error:
+                    return done, error
+                done += 1
+    return done, damage
+
+
+def _read_deltas(path: Path, numbers: range, before: str) -> tuple[list[StoredDelta], BundleError | None]:
+    """Deltas that continue the chain from `before`, and what is wrong with the next one."""
+    found: list[StoredDelta] = []
+    for number in numbers:
+        try:
+            found.append(read_delta(path, number, before=found[-1].digest if found else before))
+        except BundleError as error:
+            return found, error
+    return found, None
 
 
 def load_live(path: str | Path) -> LiveModel:

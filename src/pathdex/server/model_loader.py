@@ -205,8 +205,13 @@ class ModelLoader:
                 verified.set_checked(key, verified.CHECKSUMS)
 
     def trial_key(self) -> str:
-        """A name for what is at the path now, files and catalogue table."""
-        content = json.dumps([__version__, str(self.model), self.signature()])
+        """A name for what a trial decides on: the files of the bundle, and the catalogue table.
+
+        Of a live folder it is the base. Its deltas are checked one by one when they are applied, with or without a
+        trial, so that a worker need not wait for a trial because of them.
+        """
+        files = replace(self, model=self.folder()).signature() if is_live_folder(self.model) else self.signature()
+        content = json.dumps([__version__, str(self.model), files])
         return hashlib.sha256(content.encode()).hexdigest()
 
     def _serve(
