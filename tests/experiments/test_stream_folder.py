@@ -121,6 +121,23 @@ def test_a_start_that_fails_leaves_nothing_behind(tmp_path):
         assert list(tmp_path.iterdir()) == [model]
 
 
+def test_a_stream_that_was_killed_while_it_recorded_its_request_can_be_started_again(tmp_path):
+    left = tmp_path / "live" / ".stream.json.abcd1234.staging"
+    left.mkdir(parents=True)
+    (left / "new").write_text("{")
+    with StreamFolder.open(tmp_path / "live", REQUEST) as keeper:
+        keeper.record_request()
+        assert not left.exists()
+
+
+def test_a_merge_that_was_killed_leaves_nothing_behind(tmp_path):
+    left = tmp_path / "live" / "state" / ".full-000000003.safetensors.abcd1234.staging"
+    left.mkdir(parents=True)
+    (left / "new").write_text("part")
+    with StreamFolder.open(tmp_path / "live", REQUEST):
+        assert not left.exists()
+
+
 def test_a_start_that_fails_keeps_what_was_there(tmp_path):
     (tmp_path / "live" / "state").mkdir(parents=True)
     (tmp_path / "live" / "state" / "dead-letters.jsonl").write_text("{}\n")

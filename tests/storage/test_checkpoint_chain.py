@@ -75,6 +75,14 @@ def test_a_full_checkpoint_removes_all_before_it(chain: CheckpointChain) -> None
     assert names(chain.folder) == ["full-000000004.safetensors"]
 
 
+def test_a_full_checkpoint_removes_what_a_killed_merge_left(chain: CheckpointChain) -> None:
+    left = chain.folder / ".full-000000002.safetensors.abcd1234.staging"
+    left.mkdir()
+    (left / "new").write_text("part")
+    save(chain, 4, full=True)
+    assert names(chain.folder) == ["full-000000004.safetensors"]
+
+
 def test_parts_of_a_merge_that_was_killed_are_ignored(chain: CheckpointChain) -> None:
     before = {name: (chain.folder / name).read_bytes() for name in names(chain.folder)}
     last = chain.load()[-1]

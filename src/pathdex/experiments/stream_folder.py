@@ -35,6 +35,7 @@ from pathdex.storage.live_folder import CURRENT, DELTAS
 from pathdex.storage.run_folder import STREAM_HISTORIES, STREAM_START
 from pathdex.storage.run_folder import STREAM_REQUEST as REQUEST
 from pathdex.storage.run_folder import STREAM_STATE as STATE
+from pathdex.storage.staging import is_staging
 
 if TYPE_CHECKING:
     from pathdex.training.loop import TrainingState
@@ -88,12 +89,13 @@ class StreamFolder:
         file = folder / REQUEST
         if file.exists():
             _check_request(folder, _read_request(file), request)
-        elif any(one.name not in (LOCK, STATE, DELTAS) for one in folder.iterdir()):
+        elif any(one.name not in (LOCK, STATE, DELTAS) and not is_staging(one.name) for one in folder.iterdir()):
             raise RunError(f"{folder} is not empty and holds no stream; choose another folder")
         with storage_errors(folder):
             make_folders(folder / STATE)
         with LivePublisher(folder, is_locked=True, replaces_damaged=True) as live:
             keeper = cls(folder, request, live)
+            keeper.checkpoints.sweep()
             try:
                 yield keeper
             finally:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from pathdex.errors import RunError
 from pathdex.storage.checkpoint import load_checkpoint, save_checkpoint
+from pathdex.storage.staging import remove_stale_in
 
 FULL, CHANGES = "full", "changes"
 _SUFFIX = ".safetensors"
@@ -133,6 +134,10 @@ class CheckpointChain:
             raise RunError(f"{file} does not continue the checkpoint before it; {_REMEDY}")
         return StoredCheckpoint(number, link, values, arrays)
 
+    def sweep(self) -> None:
+        """Remove what killed processes left: every checkpoint has a name of its own, so no later write does it."""
+        remove_stale_in(self.folder)
+
     def _prune(self, number: int) -> None:
         """Remove what a full checkpoint replaces. What cannot be removed, `load` ignores; it is tried again later."""
         for kind, end in ((FULL, number), (CHANGES, number + 1)):
@@ -140,6 +145,7 @@ class CheckpointChain:
                 if old < end:
                     with suppress(OSError):
                         self._file(kind, old).unlink()
+        self.sweep()
         with self._linking:
             self._links = {old: link for old, link in self._links.items() if old >= number}
 

@@ -32,7 +32,7 @@ from pathdex.storage.live_folder import (
     write_current,
     write_delta,
 )
-from pathdex.storage.staging import SUFFIX, remove_stale
+from pathdex.storage.staging import remove_stale_in
 
 
 class LiveWriter:
@@ -186,9 +186,7 @@ class LiveWriter:
             if f"base-{number:06d}" not in names:
                 shutil.rmtree(self.path / f"base-{number:06d}", ignore_errors=True)
         for folder in (self.path, self.path / DELTAS):
-            for entry in list(folder.iterdir()):
-                if entry.name.startswith(".") and entry.name.endswith(SUFFIX):
-                    remove_stale(folder / entry.name[1:].rsplit(".", 2)[0])
+            remove_stale_in(folder)
         oldest = min((one.delta for one in version.bases[-2:]), default=0) if version else 0
         last = version.last_delta if version else 0
         for entry in list((self.path / DELTAS).iterdir()):

@@ -67,6 +67,19 @@ def remove_stale(target: Path) -> None:
             shutil.rmtree(staging, ignore_errors=True)
 
 
+def remove_stale_in(folder: Path) -> None:
+    """Remove the staging folders of all targets in a folder that killed processes left."""
+    with suppress(OSError):
+        names = [entry.name for entry in os.scandir(folder) if is_staging(entry.name)]
+        for target in dict.fromkeys(name[1:].rsplit(".", 2)[0] for name in names):
+            remove_stale(folder / target)
+
+
+def is_staging(name: str) -> bool:
+    """Whether a file name is that of a staging folder."""
+    return name.startswith(".") and name.endswith(SUFFIX)
+
+
 def has_previous(target: Path) -> bool:
     """Whether a running process that is replacing the target may have moved it aside."""
     with suppress(OSError):
