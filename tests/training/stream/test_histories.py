@@ -116,3 +116,9 @@ def test_a_file_that_is_no_database_is_rejected(tmp_path):
     (tmp_path / "histories.sqlite").write_bytes(np.random.default_rng(0).bytes(4096))
     with pytest.raises(StorageError, match="cannot open the histories"):
         UserHistories(2, tmp_path / "histories.sqlite")
+
+
+def test_a_file_that_cannot_be_created_is_an_error_with_the_reason(tmp_path):
+    (tmp_path / "histories.sqlite").mkdir()
+    with pytest.raises(StorageError, match=r"cannot open the histories .*: Is a directory; check the path"):
+        UserHistories(2, tmp_path / "histories.sqlite")

@@ -8,6 +8,7 @@ the checkpoint does not.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -179,12 +180,21 @@ class UserHistories:
 
 
 def _open(file: Path) -> sqlite3.Connection:
+    failed = f"cannot open the histories {file}"
     try:
         make_folders(file.parent)
+        # SQLite does not say why it cannot create a file.
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o644))
+    except OSError as error:
+        raise StorageError(f"{failed}: {error.strerror or error}; check the path and the free disk space") from error
+    connection: sqlite3.Connection | None = None
+    try:
         connection = sqlite3.connect(file)
         connection.executescript(_SCHEMA)
-    except (sqlite3.Error, OSError) as error:
-        raise StorageError(f"cannot open the histories {file}: {error}; check the path and the file") from error
+    except sqlite3.Error as error:
+        if connection is not None:
+            connection.close()
+        raise StorageError(f"{failed}: {error}; check the file and the free disk space") from error
     return connection
 
 
