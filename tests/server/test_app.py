@@ -42,7 +42,7 @@ def test_every_response_has_the_model_version(server: Running, version: str) -> 
 
 
 def test_unknown_paths_and_items_are_404(server: Running) -> None:
-    for path in ("/", "/v1", "/v1/items/", "/v1/items/a/b", "/v1/recommend/", "/v2/recommend"):
+    for path in ("//", "/v1", "/v1/items/", "/v1/items/a/b", "/v1/recommend/", "/v2/recommend"):
         answer = server.get(path)
         assert (answer.status, answer.json["error"]["type"]) == (404, "ServerError")
     answer = server.get("/v1/items/nothing")

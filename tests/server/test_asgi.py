@@ -72,6 +72,15 @@ def test_a_chunked_body(server: Running) -> None:
     assert send_chunks(server, body[:9], body[9:]) == 200
 
 
+def test_a_trailer_is_no_header(server: Running) -> None:
+    """Its body is JSON, but only the trailer says so."""
+    place, body = urlsplit(server.url), json.dumps({"history": TEXT_IDS[:2], "n": 1}).encode()
+    head = b"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection((place.hostname, place.port), timeout=20) as opened:
+        opened.sendall(head + b"%x\r\n%b\r\n0\r\nContent-Type: application/json\r\n\r\n" % (len(body), body))
+        assert opened.recv(1000).startswith(b"HTTP/1.1 415 ")
+
+
 def test_a_compressed_body_is_415(server: Running) -> None:
     answer = server.request("POST", "/v1/recommend", b"\x1f\x8b", {"Content-Encoding": "gzip"})
     assert answer.status == 415

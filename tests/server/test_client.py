@@ -14,7 +14,7 @@ import pytest
 
 import pathdex
 from pathdex.errors import QueryError
-from pathdex.recommenders.base import Query
+from pathdex.recommenders.query import Query
 from tests.recommender_contract import INTEGER_IDS, TEXT_IDS, QueryContract, ids_of, same_answers
 from tests.server.conftest import Running, running
 

@@ -135,12 +135,59 @@ def test_the_limit_of_headers_is_exact(server: Running, parts: int) -> None:
             assert everything(connection).startswith(b"HTTP/1.1 %s " % status)
 
 
-def test_an_upgrade_is_ignored(server: Running) -> None:
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+
+
+@pytest.mark.parametrize("upgrade", [b"h2c", b"websocket"])
+def test_an_upgrade_is_ignored(server: Running, upgrade: bytes) -> None:
     with connect(server) as connection:
-        connection.sendall(
-            b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
-        )
-        assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(HEAD + OFFER.replace(b"h2c", upgrade) + b'\r\n{"history": []}')
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(WHOLE)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 10_000])
+def test_the_body_of_an_offered_upgrade_is_read(server: Running, size: int) -> None:
+    chunked = HEAD.replace(b"Content-Length: 15", b"Transfer-Encoding: chunked") + OFFER
+    sent = HEAD + OFFER + b'\r\n{"history": []}' + chunked + b'\r\nf\r\n{"history": []}\r\n0\r\n\r\n' + WHOLE
+    with connect(server) as connection:
+        for place in range(0, len(sent), size):
+            connection.sendall(sent[place : place + size])
+        answer = everything(connection)
+    assert answer.count(b"HTTP/1.1 200 ") == 3
+    assert answer.count(b"HTTP/1.1") == 3
+
+
+def test_an_offered_upgrade_with_a_bad_body_is_422(server: Running) -> None:
+    with connect(server) as connection:
+        connection.sendall(HEAD + OFFER + b'\r\n{"history": 50}')
+        assert connection.recv(65536).startswith(b"HTTP/1.1 422 ")
+
+
+def test_complete_requests_before_an_invalid_one_are_answered(server: Running) -> None:
+    for rest in (b"garbage\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"X: " + b"x" * 2 * MAX_HEADER_BYTES + b"\r\n\r\n"):
+        with connect(server) as connection:
+            connection.sendall(WHOLE + WHOLE + rest)
+            answer = everything(connection)
+        assert answer.count(b"HTTP/1.1 200 ") == answer.count(b"HTTP/1.1 ") == 2, rest[:20]
+
+
+@pytest.mark.parametrize("kind", [b"text/plain", b"application/json"])
+def test_two_content_types_are_415(server: Running, kind: bytes) -> None:
+    with connect(server) as connection:
+        connection.sendall(HEAD + b"Content-Type: " + kind + b'\r\n\r\n{"history": []}')
+        assert connection.recv(65536).startswith(b"HTTP/1.1 415 ")
+
+
+def test_a_request_whose_own_body_is_invalid_is_400(server: Running) -> None:
+    chunked = HEAD.replace(b"Content-Length: 15", b"Transfer-Encoding: chunked")
+    for before in (b"", WHOLE, WHOLE + WHOLE):
+        with connect(server) as connection:
+            connection.sendall(before + chunked + b"\r\nno number\r\n")
+            answer = everything(connection)
+        statuses = [int(one[:3]) for one in answer.split(b"HTTP/1.1 ")[1:]]
+        assert statuses == [200] * (len(before) // len(WHOLE)) + [400]
 
 
 def test_a_client_that_does_not_read_is_disconnected(popular: Path, caplog: pytest.LogCaptureFixture) -> None:

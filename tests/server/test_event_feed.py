@@ -102,6 +102,7 @@ def test_a_token_guards_the_stream(popular: Path, tmp_path: Path) -> None:
     [
         ("/v1/events", {"user": "", "items": ["a"]}, "user='': is empty"),
         ("/v1/events", {"user": "a", "items": [""]}, "items='': is empty"),
+        ("/v1/events", {"events": [{"user": "a", "items": []}, {"user": "", "items": [1]}]}, "events[1].user='': is"),
         (
             "/v1/events",
             {"user": "a", "items": [], "time": 1e12},

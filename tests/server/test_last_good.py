@@ -11,6 +11,7 @@ import pytest
 
 from pathdex.recommenders.live_model import LiveModel
 from pathdex.recommenders.live_publisher import LivePublisher
+from pathdex.recommenders.live_reader import LiveReader
 from pathdex.server.last_good import LastGood
 from pathdex.server.model_loader import ModelLoader
 from pathdex.storage.bundle import bundle_version
@@ -68,3 +69,23 @@ def test_the_base_of_a_live_folder_and_its_deltas(tmp_path: Path) -> None:
         assert loaded.version == current.version
         assert loaded.recommender.recommend([100], 9) == current.recommender.recommend([100], 9)
         kept.close()
+
+
+def test_a_base_is_served_whatever_its_deltas_raise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    live, model = tmp_path / "live", random_model(12)
+    with LivePublisher.create(live, model) as publisher:
+        loader = ModelLoader(live)
+        kept = LastGood.keep(loader, "any")
+        assert kept is not None
+        publisher.publish(random_delta(model, np.random.default_rng(0)))
+
+        def fail(*_: object) -> None:
+            raise ValueError("embedded null byte")
+
+        monkeypatch.setattr(LiveReader, "update", fail)
+        loaded = loader.load_handles(kept.path, kept.files, kept.position)
+        kept.close()
+    assert loaded.recommender.recommend([100], 9) == model.recommend([100], 9)
+    assert "are left out" in caplog.text

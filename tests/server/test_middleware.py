@@ -124,7 +124,9 @@ def status(path: str, *headers: tuple[bytes, bytes], kind: str = "http") -> int:
 def test_only_the_token_or_a_public_path_passes() -> None:
     assert status("/free") == 200
     assert status("/other") == status("/free/more") == status("/other", (b"authorization", b"s3cret")) == 401
-    assert status("/other", (b"authorization", b"Bearer s3cret")) == 200
+    right, wrong = (b"authorization", b"Bearer s3cret"), (b"authorization", b"Bearer s3cre")
+    assert status("/other", right) == 200
+    assert status("/other", right, wrong) == status("/other", wrong, right) == status("/other", right, right) == 401
 
 
 def test_lifespan_passes_without_a_token() -> None:
@@ -172,6 +174,12 @@ def test_metrics_can_be_public(popular: Path) -> None:
         ("localhost.evil.example", 421),
         ("evillocalhost", 421),
         ("[", 421),
+        ("evil.example@localhost", 421),
+        ("[::1]evil", 421),
+        ("localhost/evil", 421),
+        ("localhost#", 421),
+        ("localhost:abc", 421),
+        ("localhost:99999", 421),
         ("", 421),
     ],
 )

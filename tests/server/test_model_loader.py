@@ -47,6 +47,9 @@ def test_the_signature_changes_with_any_file(bundle: Path) -> None:
     assert before == loader.signature()
     (bundle / "counts.npy").touch()
     assert loader.signature() not in (before, None)
+    touched = loader.signature()
+    (bundle / "link").symlink_to("nowhere")
+    assert loader.signature() not in (touched, None)
     shutil.rmtree(bundle)
     assert loader.signature() is None
 

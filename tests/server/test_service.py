@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+import pathdex
 from pathdex.errors import QueryError
 from pathdex.server import service
 from pathdex.server.model_loader import ModelLoader, ServedModel
-from pathdex.server.schemas import QueryRequest
+from pathdex.server.schemas import QueryRequest, SimilarRequest
 from tests.recommender_contract import TEXT_IDS
 
 
@@ -26,6 +28,26 @@ def test_queries_with_different_options_are_grouped(served: ServedModel) -> None
     assert [[item.id for item in result.items] for result in results] == [
         [item.id for item in model.recommend(query.history or [], query.n)] for query in queries
     ]
+
+
+def test_titles_and_details(deep: Path, tmp_path: Path) -> None:
+    table = pl.DataFrame({"item": TEXT_IDS[:4], "title": ["A", "B", "C", "D"], "year": [1, 2, 3, None]})
+    model = pathdex.load(deep).describe_items(table)
+    served = ModelLoader(model.save(tmp_path / "model")).load()
+    assert served.info.attributes == ["title", "year"]
+    query = QueryRequest(history=[TEXT_IDS[0]], n=40, where={"year": {"min": 2}}, explain=True)
+    [result] = service.recommend(served, [query], [[TEXT_IDS[0]]])
+    assert {(one.id, one.title, str(one.details)) for one in result.items} == {
+        (TEXT_IDS[1], "B", "{'year': 2}"),
+        (TEXT_IDS[2], "C", "{'year': 3}"),
+    }
+    assert {one.explanation.title for one in result.items if one.explanation is not None} == {"B", "C"}
+    similar = service.similar(served, SimilarRequest(TEXT_IDS[0], 40)).items
+    assert {one.id: (one.title, one.details) for one in similar}[TEXT_IDS[3]] == ("D", None)
+    info = service.item_info(served, TEXT_IDS[1])
+    assert (info.title, info.details) == ("B", {"year": 2})
+    path = service.path_info(served, "-".join(map(str, (info.paths or [])[0])))
+    assert dict(zip(path.items, path.titles or [], strict=True))[TEXT_IDS[1]] == "B"
 
 
 def test_unknown_items(served: ServedModel) -> None:

@@ -159,3 +159,31 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
         await store.close()
 
     asyncio.run(fill())
+
+
+LOOK = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT count(*) FROM events'); c.close()"
+COUNT = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM events').fetchone()[0])"
+
+
+def test_a_process_that_looks_into_the_file_does_not_remove_the_log_under_a_server(tmp_path: Path) -> None:
+    file = tmp_path / "users.sqlite"
+
+    async def work() -> int:
+        store = SqliteStore(file, 10)
+        await store.append([("ada", [1])])
+        await store.histories(["ada"])  # The second connection of this process.
+        subprocess.run([sys.executable, "-c", LOOK, str(file)], check=True)
+        assert file.with_name("users.sqlite-wal").exists()
+        await store.append([("bob", [2])])
+        seen = subprocess.run([sys.executable, "-c", COUNT, str(file)], check=True, capture_output=True, text=True)
+        await store.close()
+        return int(seen.stdout)
+
+    assert asyncio.run(work()) == 2
+
+
+def test_a_folder_or_a_pipe_is_no_store(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "."):
+        with pytest.raises(StorageError, match="it is not a plain file; choose another path"):
+            SqliteStore(tmp_path / name, 10)

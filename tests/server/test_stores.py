@@ -226,3 +226,28 @@ def test_no_response_names_a_file(popular: Path, tmp_path: Path, caplog: pytest.
             assert b"secret" not in answer.body
             assert answer.message.endswith("is unavailable; try again later")
     assert str(folder) in caplog.text
+
+
+def test_a_forgotten_user_is_a_new_user(popular: Path, place: str) -> None:
+    with running(popular, user_store=place) as server, pathdex.Client(server.url) as client:
+        client.add_events("a/b c", TEXT_IDS[:3])
+        client.add_events("other", TEXT_IDS[3:5])
+        assert client.user_history("a/b c") == TEXT_IDS[:3]
+        assert server.get("/v1/users/other").json["items"] == TEXT_IDS[3:5]
+        client.forget_user("a/b c")
+        assert client.user_history("a/b c") == []
+        assert client.user_history("other") == TEXT_IDS[3:5]
+        assert client.recommend_user("a/b c", 3) == client.recommend([], 3)
+        assert server.request("DELETE", "/v1/users/nobody").status == 200
+    with running(popular, user_store=place) as server, pathdex.Client(server.url) as client:
+        assert client.user_history("a/b c") == []
+
+
+def test_users_of_a_server_without_a_store(popular: Path) -> None:
+    with running(popular) as server:
+        for method in ("GET", "DELETE"):
+            answer = server.request(method, "/v1/users/ada")
+            assert answer.status == 422
+            assert "this server has no user store" in answer.message
+        root = server.get("/")
+        assert (root.status, root.headers["location"]) == (307, "/docs")

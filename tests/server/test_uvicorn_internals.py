@@ -57,7 +57,7 @@ def test_a_protocol_has_the_attributes_we_read() -> None:
         return HttpToolsProtocol(config, uvicorn.Server(config).server_state, {}, asyncio.get_running_loop())
 
     protocol = asyncio.run(make())
-    for name in ("loop", "transport", "connections", "tasks", "scope", "cycle"):
+    for name in ("loop", "transport", "connections", "tasks", "scope", "cycle", "parser", "config"):
         assert hasattr(protocol, name), name
     assert isinstance(protocol.connections, set)
     assert isinstance(protocol.tasks, set)

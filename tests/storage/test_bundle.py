@@ -1,6 +1,8 @@
 """Bundles: saved models that read back as written, and survive failures."""
 
+import os
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from pathdex.errors import BundleError, StorageError
 from pathdex.storage import array_folder
 from pathdex.storage.array_folder import MANIFEST
 from pathdex.storage.bundle import WEIGHTS, Bundle, bundle_version, read_bundle, write_bundle
-from tests.bundle_edits import change_manifest
+from tests.bundle_edits import change_manifest, sign_files
 from tests.storage.test_atomic import file_size_limit
 
 BUNDLE = Bundle(
@@ -142,6 +144,19 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "truncated weights": (lambda path: _truncate(path / WEIGHTS), "is damaged: weights.safetensors has .* bytes, not"),
     "changed array": (lambda path: _flip(path / "paths.npy"), "is damaged: the checksum of paths.npy is wrong"),
     "changed weights": (lambda path: _flip(path / WEIGHTS), "is damaged: the checksum of weights.safetensors is wrong"),
+    "name with a null character": (
+        lambda path: change_manifest(path, files={"a\0b.npy": {"bytes": 1, "sha256": ""}}),
+        "manifest.json is damaged",
+    ),
+    "name that is no text": (
+        lambda path: change_manifest(path, files={"\ud800.npy": {"bytes": 1, "sha256": ""}}),
+        "manifest.json is damaged",
+    ),
+    "no name": (lambda path: change_manifest(path, files={"": {"bytes": 1, "sha256": ""}}), "manifest.json is damaged"),
+    "folder above": (
+        lambda path: change_manifest(path, files={"..": {"bytes": 1, "sha256": ""}}),
+        "manifest.json is damaged",
+    ),
     "file elsewhere": (
         lambda path: change_manifest(path, files={"../paths.npy": {"bytes": 1, "sha256": ""}}),
         "manifest.json is damaged",
@@ -213,3 +228,34 @@ def test_a_parent_that_is_a_file_is_an_error(tmp_path: Path) -> None:
 def test_a_bundle_can_be_moved(path: Path, tmp_path: Path) -> None:
     moved = shutil.move(path, tmp_path / "moved")
     assert read_bundle(Path(moved)).estimator == "some-model"
+
+
+def test_a_manifest_of_any_depth_is_refused_or_read(path: Path) -> None:
+    content = (path / MANIFEST).read_text()
+    for depth in range(950, 1010):
+        nested = '"deep": ' + "[" * depth + "]" * depth
+        (path / MANIFEST).write_text(content.replace('"settings": {', '"settings": {' + nested + ",", 1))
+        with pytest.raises(BundleError, match=r"manifest\.json is damaged"):
+            read_bundle(path)
+
+
+def test_a_pipe_or_a_huge_file_is_no_manifest(path: Path) -> None:
+    os.truncate(path / MANIFEST, 2**32)
+    with pytest.raises(OSError, match="more than"):
+        bundle_version(path)
+    with pytest.raises(StorageError, match="is not a Pathdex bundle"):
+        write_bundle(path, BUNDLE, overwrite=True)
+    (path / MANIFEST).unlink()
+    os.mkfifo(path / MANIFEST)
+    with pytest.raises(OSError, match="not a plain file"):
+        bundle_version(path)
+    with pytest.raises(StorageError, match="is not a Pathdex bundle"):
+        write_bundle(path, BUNDLE, overwrite=True)
+
+
+def test_weights_of_a_type_that_numpy_lacks_are_an_error(path: Path) -> None:
+    header = b'{"layer.weight": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}}'
+    (path / WEIGHTS).write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
+    sign_files(path)
+    with pytest.raises(BundleError, match=r"weights\.safetensors is damaged"):
+        read_bundle(path)

@@ -54,6 +54,16 @@ def test_new_folders_are_synced_into_their_parents(tmp_path: Path, monkeypatch: 
     assert len(synced) == 2
 
 
+def test_folders_that_cannot_be_synced_are_removed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        fail_with(errno.EIO, patch)
+        with pytest.raises(OSError, match="Input/output error"):
+            make_folders(tmp_path / "one" / "two")
+    assert list(tmp_path.iterdir()) == []
+    make_folders(tmp_path / "one" / "two")
+    assert (tmp_path / "one" / "two").is_dir()
+
+
 def make(folder: Path, content: str) -> Path:
     folder.mkdir()
     (folder / "file").write_text(content)

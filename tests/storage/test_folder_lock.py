@@ -52,3 +52,17 @@ def test_a_damaged_lock_file_still_locks(tmp_path, holder):
     (tmp_path / LOCK).write_text("{")
     with pytest.raises(StorageError, match="in use by another process"), folder_lock(tmp_path, "x"):
         pass
+
+
+def test_a_link_or_a_pipe_is_no_lock_and_nothing_outside_is_written(tmp_path):
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    folder.mkdir()
+    other.write_text("kept")
+    (folder / LOCK).symlink_to(other)
+    with pytest.raises(StorageError, match="LOCK"), folder_lock(folder, "a test"):
+        pass
+    assert other.read_text() == "kept"
+    (folder / LOCK).unlink()
+    os.mkfifo(folder / LOCK)
+    with pytest.raises(StorageError, match="LOCK"), folder_lock(folder, "a test"):
+        pass

@@ -15,6 +15,7 @@ from pathdex.storage.live_folder import (
     BaseVersion,
     DamagedCurrentError,
     LiveVersion,
+    _checksum,
     delta_folder,
     is_live_folder,
     manifest_digest,
@@ -103,12 +104,45 @@ def test_a_changed_value_of_current_is_noticed(tmp_path: Path) -> None:
     assert read_current(tmp_path) == VERSION
 
 
-def test_current_of_an_earlier_release_has_no_checksum(tmp_path: Path) -> None:
+def test_current_without_a_checksum_is_damaged(tmp_path: Path) -> None:
     write_current(tmp_path, VERSION)
     change_current(tmp_path, checksum=None)
-    assert read_current(tmp_path) == VERSION
-    change_current(tmp_path, last_delta="43")
+    with pytest.raises(DamagedCurrentError, match="its checksum is wrong"):
+        read_current(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"digest": 5},
+        {"digest": None},
+        {"schema": "x"},
+        {"first_delta": True},
+        {"last_delta": 10**30},
+        {"last_delta": "43"},
+        {"bases": [{"number": 7, "delta": 41, "digest": "a", "manifest": 1}]},
+        {"base": "base-" + "1" + "0" * 400, "bases": [{"number": 10**400, "delta": 1, "digest": "a", "manifest": "b"}]},
+    ],
+)
+def test_values_of_a_wrong_type_with_a_valid_checksum_are_damage(tmp_path: Path, changes: dict[str, object]) -> None:
+    write_current(tmp_path, VERSION)
+    change_current(tmp_path, **changes)
+    content = json.loads((tmp_path / CURRENT).read_text())
+    content.pop("checksum")
+    change_current(tmp_path, checksum=_checksum(content))
     with pytest.raises(DamagedCurrentError, match="is damaged"):
+        read_current(tmp_path)
+
+
+def test_a_deep_or_large_current_is_refused(tmp_path: Path) -> None:
+    write_current(tmp_path, VERSION)
+    for depth in range(950, 1010):
+        content = '{"format": "pathdex-live", "schema": 1, "x": ' + "[" * depth + "]" * depth + "}"
+        (tmp_path / CURRENT).write_text(content)
+        with pytest.raises(DamagedCurrentError, match="is damaged"):
+            read_current(tmp_path)
+    (tmp_path / CURRENT).write_bytes(b" " * 2**21)
+    with pytest.raises(BundleError, match="no readable CURRENT"):
         read_current(tmp_path)
 
 

@@ -39,6 +39,7 @@ def run_crashes(given: argparse.Namespace) -> dict[str, Any]:
         seed=given.seed,
         faults_per_site=None if given.no_faults else given.per_site,
         names=given.only,
+        is_repeatable=given.repeatable,
     )
 
 
@@ -85,6 +86,7 @@ def main() -> int:
     crashes.add_argument("--power-cuts", type=int, default=500, help="number of states after simulated power cuts")
     crashes.add_argument("--per-site", type=int, default=2, help="failing calls per line of the source; 0: short form")
     crashes.add_argument("--no-faults", action="store_true", help="crashes without failing calls")
+    crashes.add_argument("--repeatable", action="store_true", help="only crashes that the seed repeats exactly")
     crashes.add_argument("--only", nargs="*", default=[], help="scenarios of crashes; default: all")
     crashes.set_defaults(run=run_crashes)
 

@@ -40,6 +40,7 @@ EXEMPT = {
     "cli": "figures as JSON, by `write_json`",
     "data/datasets.py": "downloads: checked against a checksum before they get their name",
     "data/download.py": "a part of a download: checked against a checksum before it gets its name",
+    "data/remote_files.py": "a copy of a remote file, in a temporary folder",
     "data/synthetic.py": "generated data, in files by `atomic_path`",
     "evaluation": "figures, by `write_json` and `atomic_write`",
     "experiments/context.py": "removes a model that a report no longer needs",
@@ -50,6 +51,7 @@ EXEMPT = {
     "experiments/simulate": "figures as JSON, and streams in a temporary folder",
     "experiments/steps.py": "figures as JSON, by `write_json`",
     "recommenders/batch.py": "answers, by `atomic_write`",
+    "recommenders/stream_verification.py": "opens the histories read-only",
     "recommenders/tree": "another `exchange`",
     "server/metrics.py": "counters of a running server, in a temporary folder",
     "storage/verified.py": "a cache: nothing depends on it, and tests/storage/test_verified.py damages it",
@@ -85,7 +87,9 @@ def _changing(call: ast.Call) -> str | None:
     if owner == "os":
         creates = name == "open" and "O_CREAT" in ast.unparse(call)
         return f"os.{name}" if name in _OS or creates else None
-    if name in _METHODS | _FUNCTIONS | _SQL and (name != "rename" or not isinstance(call.args[0], ast.Dict)):
+    if name in _METHODS | _FUNCTIONS | _SQL and (
+        name != "rename" or not isinstance(call.args[0], ast.Dict | ast.DictComp)
+    ):
         return f"{owner}.{name}" if owner not in ("self", "frame") else None
     # `path.replace(target)`, `path.open("wb")`, `sqlite3.connect(path)`
     if name == "replace" and given == 1 and not call.keywords and not owner.endswith("chain"):

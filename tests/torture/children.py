@@ -7,6 +7,7 @@ import signal
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -39,23 +40,25 @@ def in_child(work: Callable[[Send], Any], *, kill_after: float | None = None) ->
         _work(work, writing)
     writing.close()
     found, deadline = Outcome(), began + (TIME_LIMIT if kill_after is None else kill_after)
-    try:
+
+    def receive() -> None:
+        kind, content = reading.recv()
+        if kind == "sent":
+            found.sent.append(content)
+        else:
+            setattr(found, kind, content)
+
+    with suppress(EOFError, OSError):
         while reading.poll(max(0.0, deadline - time.monotonic())):
-            kind, content = reading.recv()
-            if kind == "sent":
-                found.sent.append(content)
-            else:
-                setattr(found, kind, content)
+            receive()
         os.kill(child, signal.SIGKILL)
         if kill_after is None:
             found.error = f"no end within {TIME_LIMIT:g} s"
-        # What it sent before it died.
-        while reading.poll():
-            found.sent.append(reading.recv()[1])
-    except (EOFError, OSError):
-        pass
-    reading.close()
     _, status = os.waitpid(child, 0)
+    with suppress(EOFError, OSError):
+        while reading.poll():  # What it sent between the deadline and its end, its result included.
+            receive()
+    reading.close()
     found.seconds = time.monotonic() - began
     found.was_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
     if os.WIFSIGNALED(status) and not found.was_killed:

@@ -19,14 +19,11 @@ class Scenario:
     """Set by the driver: how long all steps take."""
     share = 1.0
     """Of the kills, beside other scenarios."""
+    is_repeatable = True
+    """Whether the calls are the same in every run."""
     sweeps = True
     """Whether the steps leave no staging folder behind, also those of crashes before."""
-    unpromised: tuple[str, ...] = ()
-    """Ends of paths whose syncs may fail without an error: nothing that was acknowledged depends on them."""
-    messages: Mapping[str, str] = {
-        "full disk": "No space left|is full",
-        "failing disk": "Input/output error|I/O error",
-    }
+    messages: Mapping[str, str] = {"full disk": "No space left", "failing disk": "Input/output error"}
     """What the error of each fault says."""
 
     @property
@@ -54,6 +51,16 @@ class Scenario:
     def following(self, found: str, done: int, states: Sequence[str]) -> int | None:
         """The next step, if the state is allowed after so many acknowledged ones; None if it is not."""
         return next((number for number in (done, done + 1) if states[number : number + 1] == [found]), None)
+
+    def message(self, fault: str, paths: Sequence[str]) -> str:
+        """What the error of a fault must match, if calls for these paths failed.
+
+        SQLite has its own words, and none for the reason why it cannot create a file.
+        """
+        expected = self.messages.get(fault, "")
+        if expected and any(".sqlite" in path for path in paths):
+            return f"{expected}|database or disk is full|disk I/O error|check the file and the free disk space"
+        return expected
 
     def is_end(self, found: str, states: Sequence[str]) -> bool:
         """Whether all steps count. Steps may have been repeated."""

@@ -32,7 +32,7 @@ from tests.random_deltas import random_delta
 from tests.random_model import random_model
 from tests.recommenders.stream_source import ListSource
 from tests.tiny import TINY
-from tests.torture.event_scenarios import Letters, Sink, Store
+from tests.torture.event_scenarios import FirstLetters, Histories, Letters, OwnedStore, Sink, Store
 from tests.torture.scenario import Scenario
 
 ABSENT = "absent"
@@ -204,12 +204,21 @@ class CheckpointFiles(Scenario):
         return f"{found[-1].number if found else 0} {total}"
 
 
+class MergingFolder(StreamFolder):
+    """Waits for merges, so that the calls of one thread follow those of the other."""
+
+    def _merge_if_due(self, committed: int) -> None:
+        super()._merge_if_due(committed)
+        self.finish_merging()
+
+
 class Stream(Scenario):
-    """A stream learns, writes checkpoints, merges them and publishes. Continuing gives the same bits."""
+    """A stream learns, writes checkpoints, merges them at once and publishes. Continuing gives the same bits."""
 
     steps = 3
     share = 0.3
     EVENTS = 48
+    folder: type[StreamFolder] = MergingFolder
 
     def __init__(self) -> None:
         self.rows = [(row % 12, (row % 12 + row // 12) % 10, float(row)) for row in range(self.steps * self.EVENTS)]
@@ -221,7 +230,7 @@ class Stream(Scenario):
     def step(self, session: Any, number: int) -> None:
         small = {"embedding_dim": 8, "history_length": 6, "num_nodes": 5, "depth": 2, "path_size": 4}
         options = StreamOptions(batch_events=24, m_step_events=40)
-        with StreamFolder.open(session / "stream", {"source": "list"}) as keeper:
+        with self.folder.open(session / "stream", {"source": "list"}) as keeper:
             trainer = StreamTrainer(
                 ListSource(self.rows[: (number + 1) * self.EVENTS]),
                 pathdex.DeepRetrieval(**small, structure_hidden=16, threads=1),
@@ -254,6 +263,13 @@ class Stream(Scenario):
         return f"{events} {digest(arrays)} {hashlib.sha256(json.dumps(kept).encode()).hexdigest()}"
 
 
+class ConcurrentStream(Stream):
+    """The same, with merges in the background."""
+
+    folder = StreamFolder
+    is_repeatable = False
+
+
 def digest(arrays: dict[str, Any]) -> str:
     content = hashlib.sha256()
     for name in sorted(arrays):
@@ -272,7 +288,11 @@ def all_scenarios() -> list[Scenario]:
         PublishLive(),
         CheckpointFiles(),
         Stream(),
+        ConcurrentStream(),
         Store(),
+        OwnedStore(),
+        Histories(),
         Sink(),
         Letters(),
+        FirstLetters(),
     ]

@@ -39,8 +39,8 @@ class Ledger:
     """When each good version was put in place for the first time."""
     replaced: dict[str, float] = field(default_factory=dict)
     """When each good version was replaced by another good one; absent while it is in place."""
-    killed: set[int] = field(default_factory=set)
-    """Local ports of connections to workers that were killed."""
+    connections: dict[int, Connection] = field(default_factory=dict)
+    """The newest connection of each local port."""
     counts: Counter[str] = field(default_factory=Counter)
     versions: Counter[str] = field(default_factory=Counter)
     failures: list[dict[str, Any]] = field(default_factory=list)
@@ -50,6 +50,14 @@ class Ledger:
     """Events whose response was lost: they may be stored."""
     slowest: float = 0.0
     """Seconds of the slowest answer."""
+
+    def mark_killed(self, ports: set[int]) -> None:
+        """Note that the connections of these local ports end with their worker.
+
+        Connections, not ports: a client may notice the end late, when the kernel has given its port to a new connection.
+        """
+        for port in ports & self.connections.keys():
+            self.connections[port].was_killed = True
 
     def fail(self, kind: str, detail: str) -> None:
         self.counts[f"failed: {kind}"] += 1
@@ -80,25 +88,29 @@ class Connection:
 
     def __init__(self, ledger: Ledger, port: int) -> None:
         self._ledger, self._port = ledger, port
-        self.local = 0
+        self._writer: asyncio.StreamWriter | None = None
+        self.was_killed = False
+        """Whether the worker at the other end was killed."""
 
     async def open(self, receive_buffer: int | None = None) -> None:
         opened = socket.socket()
         opened.setblocking(False)
         if receive_buffer is not None:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        address = ("127.0.0.1", self._port)
+        # Started here, so that the local port is known before a worker can accept the connection and be killed.
+        is_pending = opened.connect_ex(address) != 0
+        self._ledger.connections[opened.getsockname()[1]] = self
         try:
-            await asyncio.wait_for(asyncio.get_running_loop().sock_connect(opened, ("127.0.0.1", self._port)), 60)
+            if is_pending:
+                await asyncio.wait_for(asyncio.get_running_loop().sock_connect(opened, address), 60)
         except (OSError, asyncio.TimeoutError) as error:
             opened.close()
             raise LostError(f"connect: {error!r}") from None
-        self.local = opened.getsockname()[1]
-        # The kernel may give the port of a killed connection to a new one.
-        self._ledger.killed.discard(self.local)
         self._reader, self._writer = await asyncio.open_connection(sock=opened)
 
     def close(self) -> None:
-        if self.local:
+        if self._writer is not None:
             self._writer.close()
 
     async def send(self, data: bytes, *, pieces: int = 1, pause: float = 0.0) -> None:
@@ -160,7 +172,7 @@ class Client:
             except ReopenError:
                 self.ledger.counts[self.kind] += 1
             except LostError as error:
-                if connection.local in self.ledger.killed:
+                if connection.was_killed:
                     self.ledger.counts["lost with a killed worker"] += 1
                 else:
                     self.ledger.fail("lost request", f"{self.kind}: {error}")

@@ -104,9 +104,7 @@ class Torture:
         except OSError as error:
             self.ledger.fail("no metrics", repr(error))
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end(tasks)
             process.terminate()
             try:
                 code = await asyncio.to_thread(process.wait, 90)
@@ -178,10 +176,11 @@ class Torture:
             if not victims:
                 continue
             victim = self.random.choice(victims)
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError):
                 os.kill(victim, signal.SIGSTOP)
-                await asyncio.sleep(0.01)
-                self.ledger.killed |= client_ports(victim)
+                while not is_stopped(victim):
+                    await asyncio.sleep(0.01)
+                self.ledger.mark_killed(client_ports(victim))
                 os.kill(victim, signal.SIGKILL)
                 self.kills += 1
 
@@ -220,6 +219,15 @@ class Torture:
             "failures": self.ledger.failures,
             "log": log[-5000:] if self.ledger.failures else "",
         }
+
+
+async def end(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancel all tasks. Before Python 3.12, `wait_for` ignores it if its result comes at the same moment."""
+    running = set(tasks)
+    while running:
+        for task in running:
+            task.cancel()
+        _, running = await asyncio.wait(running, timeout=1)
 
 
 def make_queries(seed: int) -> list[dict[str, Any]]:
@@ -289,6 +297,12 @@ def is_worker(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return b"pathdex.server.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether no thread of a process runs any longer. On a busy machine, a signal takes a while."""
+    threads = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return all(line.rpartition(")")[2].split()[0] in "TtZX" for line in threads)
 
 
 def own_mb(pid: int) -> float:

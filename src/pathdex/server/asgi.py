@@ -41,7 +41,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     length, more, kind = 0, True, b""
     for name, value in scope["headers"]:
         if name == b"content-type":
-            kind = value
+            kind += b", " + value if kind else value
         if name == b"content-length" and int(value) > limit * _DISCARD_FACTOR:
             length, more = int(value), False
         if name == b"content-encoding" and value.lower() != b"identity":

@@ -12,7 +12,8 @@ from typing_extensions import Self
 from pathdex.data.vocabulary import Id
 from pathdex.errors import MissingExtraError, QueryError, did_you_mean
 from pathdex.recommenders.arguments import check_ids, id_list
-from pathdex.recommenders.base import History, Query, ScoredItem
+from pathdex.recommenders.item_list import DescribedItem, GivenDetails, ItemList, ItemLists, ScoredItem
+from pathdex.recommenders.query import History, Query
 
 try:
     from pathdex.server.connection_pool import ConnectionPool
@@ -136,11 +137,11 @@ class Client:
         allow: Iterable[Id] | None = None,
         where: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> list[list[ScoredItem]]:
+    ) -> ItemLists:
         """`recommend` for many histories, in as few requests as possible."""
         deny, allow = id_list("deny", deny), None if allow is None else id_list("allow", allow)
         queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
-        found: list[list[ScoredItem]] = []
+        found = ItemLists()
         unknown = 0
         for part in _parts(queries, n):
             request = RecommendRequest(queries=[_request(query, n, options) for query in part])
@@ -161,7 +162,7 @@ class Client:
         allow: Iterable[Id] | None = None,
         where: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> list[ScoredItem]:
+    ) -> ItemList:
         """`recommend` for a user's history in the server's user store."""
         query = _request(Query((), exclude_seen, deny, allow, where), n, options)
         query.history, query.user = None, user
@@ -177,6 +178,14 @@ class Client:
         """
         request = EventsRequest(user=user, items=id_list("items", items), time=time)
         return self._pool.call(routes.events, request).stored
+
+    def user_history(self, user: Id) -> list[Id]:
+        """The history of a user in the server's user store, oldest first."""
+        return self._pool.call(routes.user, str(user)).items
+
+    def forget_user(self, user: Id) -> None:
+        """Remove the history of a user from the server's user store, durably."""
+        self._pool.call(routes.forget_user, str(user))
 
     def add_items(
         self,
@@ -201,7 +210,7 @@ class Client:
         parts = (listed[first : first + BATCH] for first in range(0, len(listed), BATCH))
         return sum(self._pool.call(routes.remove_items, RemoveItemsRequest(part)).accepted for part in parts)
 
-    def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
+    def similar_items(self, item: Id, n: int = 10) -> ItemList:
         """The items most similar to an item."""
         return _scored(self._pool.call(routes.similar, SimilarRequest(item, n)).items)
 
@@ -287,8 +296,11 @@ def _parts(queries: Sequence[Query], n: Any) -> Iterator[Sequence[Query]]:
         yield queries[first : first + size]
 
 
-def _scored(items: Sequence[RecommendedItem]) -> list[ScoredItem]:
-    return [ScoredItem(item.id, item.score) for item in items]
+def _scored(items: Sequence[RecommendedItem]) -> ItemList:
+    if not any(item.title is not None or item.details is not None for item in items):
+        return ItemList(ScoredItem(item.id, item.score) for item in items)
+    given = GivenDetails({item.id: item.title for item in items}, {item.id: item.details or {} for item in items})
+    return ItemList(DescribedItem.make(item.id, item.score, given) for item in items)
 
 
 def _no_paths(estimator: str) -> QueryError:

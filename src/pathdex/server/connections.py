@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from pathdex.errors import Problem
-from pathdex.server.asgi import OVERLOADED
+from pathdex.server.asgi import OVERLOADED, Receive, Scope, Send, send_error
 from pathdex.server.errors import SERVER, RequestError
 from pathdex.server.limits import ServerLimits
 
@@ -97,6 +98,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._waiting_since: float | None = None
         """Since when the rest of a request is missing; None between requests."""
         self._in_head, self._head_bytes, self._received = False, 0, 0
+        self._offers_upgrade = False
+        """Whether the request offers another protocol; it is then read again without the offer."""
+        self._is_refused = False
+        """Whether nothing more is read: what arrived after the last complete request is not valid."""
         self._unsent, self._unsent_since = 0, 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -112,33 +117,69 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         # Ignore data that arrives after the last response.
-        if self.transport.is_closing():
+        if self._is_done:
             return
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        self._feed(data)
         self._received += len(data)
         if self._in_head and self._received > _SLACK * MAX_HEADER_BYTES:
             self._send_431()
 
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self.send_400_response(str(error))
+        except httptools.HttpParserUpgrade as offer:
+            if self._offers_upgrade and not self._is_done:
+                self._decline_upgrade(data[offer.args[0] :])
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """Read a request again without its offer of another protocol, which RFC 9110 allows a server to ignore.
+
+        Java's HttpClient offers HTTP/2 with the first request of a connection. The parser takes all that follows such a
+        head for the other protocol, also the body.
+        """
+        head = b"%s %s HTTP/%s\r\n" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        for name, value in self.headers:
+            if name == b"connection":
+                value = b", ".join(one.strip() for one in value.split(b",") if one.strip().lower() != b"upgrade")
+            if name != b"upgrade":
+                head += b"%s: %s\r\n" % (name, value)
+        self.parser = type(self.parser)(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._feed(head + b"\r\n" + rest)
+
+    @property
+    def _is_done(self) -> bool:
+        return self._is_refused or self.transport.is_closing()
+
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._waiting_since, self._in_head, self._head_bytes, self._received = self.loop.time(), True, 0, 0
+        self._offers_upgrade = False
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
         self._head_bytes += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
+        # A trailer, which comes after the body, must not count as a header: a proxy has not seen it.
+        if self._in_head:
+            super().on_header(name, value)
         self._head_bytes += len(name) + len(value) + len(": \r\n")
         if self._head_bytes > MAX_HEADER_BYTES:
             self._send_431()
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        if self.transport.is_closing():
+        if self._is_done:
             return
         if self._head_bytes + len(self.parser.get_method()) + len("  HTTP/1.1\r\n\r\n") > MAX_HEADER_BYTES:
             self._send_431()
+            return
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self._offers_upgrade = True
             return
         if len(self.tasks) >= self.limits.queue:
             self.scope[OVERLOADED] = True  # type: ignore[literal-required]
@@ -152,11 +193,13 @@ class BoundedProtocol(HttpToolsProtocol):
             super().shutdown()
 
     def on_body(self, body: bytes) -> None:
-        if not self.transport.is_closing():
+        if not self._is_done:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if not self.transport.is_closing():
+        if self._offers_upgrade:
+            return
+        if not self._is_done:
             super().on_message_complete()
         self._waiting_since = None
 
@@ -178,10 +221,31 @@ class BoundedProtocol(HttpToolsProtocol):
         self._send_error(431, Problem(f"the headers must be at most {MAX_HEADER_BYTES} bytes"))
 
     def _send_error(self, status: int, problem: Problem) -> None:
-        """Send an error without the application, and close the connection."""
+        """Send an error in place of the application's response, and close the connection.
+
+        Responses to requests before this one come first. If those are all, and what follows is no request, there is no
+        error to send.
+        """
+        error = RequestError(status, problem, type=SERVER)
+        if self.cycle is not None and not self.cycle.response_complete:
+            waits = bool(self.pipeline)
+            if waits and self.cycle.more_body:
+                self.pipeline[0] = (self.cycle, _answer(error))
+            if waits or not self.cycle.more_body:
+                self._is_refused, self._waiting_since, self.cycle.keep_alive = True, None, False
+                return
         started = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
         if not started:
-            body = RequestError(status, problem, type=SERVER).body()
+            body = error.body()
             head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
             self.transport.write(STATUS_LINE[status] + head + body)
         self.transport.close()
+
+
+def _answer(error: RequestError) -> Any:
+    """An application that only sends the error."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send_error(send, error, None)
+
+    return app

@@ -59,10 +59,11 @@ def event_records(users: Sequence[EventsRequest | UserEvents]) -> list[StreamRec
     """The events of a request, one per item. Those without a time happen now."""
     now = time.time()
     records: list[StreamRecord] = []
-    for one in users:
-        user = _checked("user", one.user)
+    for number, one in enumerate(users):
+        place = f"events[{number}]." if isinstance(one, UserEvents) else ""
+        user = _checked(f"{place}user", one.user)
         when = now if one.time is None else one.time
-        records += [Event(user, _checked("items", item), when) for item in one.items or []]
+        records += [Event(user, _checked(f"{place}items", item), when) for item in one.items or []]
     return records
 
 

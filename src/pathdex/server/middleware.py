@@ -5,12 +5,12 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import json
+import re
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable
 from typing import Any, TextIO
-from urllib.parse import urlsplit
 
 from pathdex.errors import Problem
 from pathdex.server.asgi import MODEL, ROUTE, ASGIApp, Receive, Scope, Send, send_error
@@ -21,6 +21,8 @@ CLIENT_CLOSED = 499
 """The status that is recorded if the client disconnects before the response, as nginx does."""
 
 
+_HOST = re.compile(rb"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
+"""The header Host: a name, an IPv4 address or an IPv6 one in brackets, and maybe a port."""
 _KNOWN_HOSTS = 100
 """Values of the header Host that are remembered as allowed."""
 
@@ -100,7 +102,7 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in self._public:
-            given = dict(scope["headers"]).get(b"authorization", b"")
+            given = b", ".join(value for name, value in scope["headers"] if name == b"authorization")
             scheme, _, token = given.partition(b" ")
             if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._expected):
                 rule = "the token is wrong" if given else "a token is required"
@@ -141,10 +143,10 @@ class HostCheck:
         await self.app(scope, receive, send)
 
     def _is_allowed(self, given: bytes) -> bool:
-        try:
-            host = (urlsplit(f"//{given.decode('ascii')}").hostname or "").removesuffix(".")
-        except ValueError:  # Not ASCII, or no host.
+        found = _HOST.fullmatch(given)
+        if found is None or int(found["port"] or 0) >= 2**16:
             return False
+        host = found["host"].decode().strip("[]").lower().removesuffix(".")
         try:
             ipaddress.ip_address(host)
         except ValueError:

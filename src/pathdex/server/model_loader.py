@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
+import logging
 import math
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -18,11 +18,12 @@ from typing import TypeAlias
 from pathdex import __version__
 from pathdex.data.vocabulary import Id
 from pathdex.errors import BundleError, ConfigError, PathdexError, Problem, RunError
-from pathdex.recommenders.base import Query, Recommender
+from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.capabilities import HasIndex
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.live_model import LiveModel
 from pathdex.recommenders.live_reader import LivePosition, LiveReader
+from pathdex.recommenders.query import Query
 from pathdex.recommenders.registry import from_bundle, load
 from pathdex.server.options import ServerOptions
 from pathdex.server.schemas import ModelInfo
@@ -32,13 +33,14 @@ from pathdex.storage.bundle import BUNDLE_FORMAT, bundle_version, read_bundle
 from pathdex.storage.live_folder import CURRENT, is_live_folder, read_current
 from pathdex.storage.run_folder import find_bundle
 
+log = logging.getLogger("pathdex.server")
 FAST_SECONDS = 0.002
 """A faster query runs in the event loop: passing it to a thread would cost more than the wait it causes others."""
 VERSION_DIGITS = 12
 ATTEMPTS = 5
 """How often to reload a folder that is replaced while it is read."""
 
-Signature: TypeAlias = tuple[tuple[str, int, int, int], ...]
+Signature: TypeAlias = tuple[tuple[str, int, int, int, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,11 @@ class ModelLoader:
     model: Path
     catalogue: Path | None = None
     catalogue_item: str | None = None
+    catalogue_lists: Mapping[str, str | None] = field(default_factory=dict)
 
     @classmethod
     def from_options(cls, options: ServerOptions) -> ModelLoader:
-        return cls(options.model, options.catalogue, options.catalogue_item)
+        return cls(options.model, options.catalogue, options.catalogue_item, options.catalogue_lists)
 
     def check(self) -> None:
         """Raise for errors that can be found without loading the model."""
@@ -115,10 +118,12 @@ class ModelLoader:
                 files = [folder / MANIFEST, *sorted(Path(entry.path) for entry in os.scandir(folder))]
             if self.catalogue is not None:
                 files.append(self.catalogue)
-            stats = [(str(file), file.stat()) for file in files]
+            stats = [(str(file), _stat(file)) for file in files]
         except (OSError, RunError):
             return None
-        return tuple((name, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+        return tuple(
+            (name, one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for name, one in stats
+        )
 
     def missing_path(self) -> Path:
         """What to name where there is no model: the catalogue table if that is gone, else the model."""
@@ -187,8 +192,10 @@ class ModelLoader:
         if position is not None and isinstance(recommender, DeepRetrieval):
             recommender, reader = LiveModel(recommender), LiveReader(self.model)
             reader.position = position
-            with contextlib.suppress(PathdexError, OSError):
+            try:
                 reader.update(recommender)
+            except Exception:  # The base is good, so a worker must start, whatever is wrong with a delta.
+                log.exception("deltas of %s are left out", self.model)
             version = reader.position.digest[:VERSION_DIGITS]
         return self._serve(recommender, version, self.signature() or (), reader)
 
@@ -211,7 +218,7 @@ class ModelLoader:
         trial, so that a worker need not wait for a trial because of them.
         """
         files = replace(self, model=self.folder()).signature() if is_live_folder(self.model) else self.signature()
-        content = json.dumps([__version__, str(self.model), files])
+        content = json.dumps([__version__, str(self.model), files, dict(self.catalogue_lists)])
         return hashlib.sha256(content.encode()).hexdigest()
 
     def _serve(
@@ -222,11 +229,21 @@ class ModelLoader:
         if self.catalogue is not None:
             from pathdex.data.attributes import Attributes
 
-            attributes = Attributes.read(self.catalogue, item=self.catalogue_item)
+            attributes = Attributes.read(self.catalogue, item=self.catalogue_item, lists=self.catalogue_lists)
             recommender.attach(attributes)
             columns = attributes.columns
+        elif recommender.details is not None:
+            columns = recommender.attach_details()
         seconds = probe_model(recommender)
         return ServedModel(recommender, version, time.time(), seconds, signature, columns, reader)
+
+
+def _stat(file: Path) -> os.stat_result:
+    """What the file is; of a link that leads nowhere, what the link is."""
+    try:
+        return file.stat()
+    except FileNotFoundError:
+        return file.lstat()
 
 
 def probe_model(recommender: Recommender) -> float:

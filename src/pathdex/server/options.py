@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +34,8 @@ class ServerOptions:
     """A catalogue table for `where`; watched like the model."""
     catalogue_item: str | None = None
     """Its item column; None: found by common names."""
+    catalogue_lists: Mapping[str, str | None] = field(default_factory=dict)
+    """Columns with several values per cell and their separators; | and ; are found."""
     user_store: str | None = None
     """A SQLite file or a Redis URL; None: requests contain their histories."""
     events: str | None = None

@@ -53,6 +53,11 @@ class RedisStore:
                 pipeline.ltrim(PREFIX + user, -self.keep, -1)
         await self._run(pipeline)
 
+    async def forget(self, user: str) -> None:
+        pipeline = self._redis.pipeline(transaction=True)
+        pipeline.delete(PREFIX + user)
+        await self._run(pipeline)
+
     async def histories(self, users: Sequence[str]) -> list[list[Id]]:
         pipeline = self._redis.pipeline(transaction=False)
         for user in users:

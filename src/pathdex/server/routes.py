@@ -22,6 +22,7 @@ from pathdex.server.schemas import (
     EventsResponse,
     ExplainRequest,
     ExplainResponse,
+    ForgottenUser,
     HealthStatus,
     ItemInfo,
     ItemsResponse,
@@ -32,6 +33,7 @@ from pathdex.server.schemas import (
     RemoveItemsRequest,
     SimilarRequest,
     SimilarResponse,
+    StoredHistory,
     WhyNotRequest,
     WhyNotResponse,
 )
@@ -92,6 +94,19 @@ async def events(context: WorkerContext, served: ServedModel, request: EventsReq
     """Append to the histories of users, to the stream, or to both."""
     number = await context.append_events([request] if request.events is None else request.events)
     return Response(encode(EventsResponse(served.version, number)))
+
+
+@ROUTES.get("/v1/users/{id}", StoredHistory)
+async def user(context: WorkerContext, served: ServedModel, id: str) -> Response:
+    """Get the stored history of a user."""
+    return Response(encode(StoredHistory(served.version, id, await context.history_of(id))))
+
+
+@ROUTES.delete("/v1/users/{id}", ForgottenUser)
+async def forget_user(context: WorkerContext, served: ServedModel, id: str) -> Response:
+    """Remove the stored history of a user."""
+    await context.forget(id)
+    return Response(encode(ForgottenUser(served.version, id)))
 
 
 ACCEPTED = {202: "The changes are in the stream."}
@@ -171,6 +186,12 @@ async def metrics(context: WorkerContext, _: ServedModel | None, __: None) -> Re
 async def openapi(context: WorkerContext, _: ServedModel | None, __: None) -> Response:
     """Get this document."""
     return Response(context.openapi)
+
+
+@ROUTES.get("/", bytes, content_type=HTML, operational=True, public=True, statuses={307: "See /docs."})
+async def root(_: WorkerContext, __: ServedModel | None, ___: None) -> Response:
+    """Go to the documentation."""
+    return Response(b"", 307, ((b"location", b"/docs"),))
 
 
 @ROUTES.get("/docs", bytes, content_type=HTML, operational=True, public=True)

@@ -29,6 +29,12 @@ ItemAttributes = Annotated[
 ]
 
 
+Title = Annotated[str | None, Meta(description="Its title, if the model was trained with an item table.")]
+Details = Annotated[
+    dict[str, AttributeValue | list[AttributeValue]] | None, Meta(description="Other columns of the item table.")
+]
+
+
 class QueryRequest(Struct, forbid_unknown_fields=True, gc=False):
     """What to recommend for a history, or for a user of the user store."""
 
@@ -122,6 +128,8 @@ class RecommendedItem(Struct, omit_defaults=True, gc=False):
     id: Id
     score: float
     explanation: Explanation | None = None
+    title: Title = None
+    details: Details = None
 
 
 class QueryResult(Struct, omit_defaults=True, gc=False):
@@ -168,6 +176,21 @@ class EventsResponse(Struct, gc=False):
     stored: int
 
 
+class StoredHistory(Struct, gc=False):
+    """What the user store holds of a user: item ids, oldest first; none for an unknown user."""
+
+    model: str
+    user: str
+    items: list[Id]
+
+
+class ForgottenUser(Struct, gc=False):
+    """The history of the user is removed."""
+
+    model: str
+    user: str
+
+
 class ItemsResponse(Struct, gc=False):
     """The changes are in the stream; the model changes when they are learned and published."""
 
@@ -175,20 +198,23 @@ class ItemsResponse(Struct, gc=False):
     accepted: int
 
 
-class ItemInfo(Struct, gc=False):
+class ItemInfo(Struct, omit_defaults=True, gc=False):
     """One item of the catalogue."""
 
     model: str
     id: Id
     paths: Annotated[list[list[int]] | None, Meta(description="Its paths; null if the model has no index.")]
+    title: Title = None
+    details: Details = None
 
 
-class PathInfo(Struct, gc=False):
+class PathInfo(Struct, omit_defaults=True, gc=False):
     """One path of the index."""
 
     model: str
     path: list[int]
     items: list[Id]
+    titles: Annotated[list[str | None] | None, Meta(description="Their titles; null if the model has none.")] = None
 
 
 class ModelInfo(Struct, gc=False):

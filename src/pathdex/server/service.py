@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pathdex.data.vocabulary import UNKNOWN, Id
-from pathdex.recommenders.base import Query, Recommender
+from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.capabilities import CanExplain, HasIndex, require
+from pathdex.recommenders.item_list import ScoredItem
+from pathdex.recommenders.query import Query
 from pathdex.server.errors import invalid
 from pathdex.server.model_loader import ServedModel
 from pathdex.server.schemas import (
@@ -67,7 +69,7 @@ def recommend(
             for row in rows
         ]
         for row, items in zip(rows, model.recommend_batch(batch, n, **options), strict=True):
-            found[row] = [RecommendedItem(id, score) for id, score in items]
+            found[row] = _items(model, items)
     for query, history, recommended in zip(queries, known, found, strict=True):
         if query.explain:
             explainer = require(model, CanExplain)
@@ -94,8 +96,8 @@ def known_items(model: Recommender, history: list[Id], number: int = 0, *, lenie
 def similar(served: ServedModel, request: SimilarRequest, hidden: Sequence[Id] = ()) -> SimilarResponse:
     found = served.recommender.similar_items(request.item, request.n + len(hidden))
     gone = set(hidden)
-    shown = [RecommendedItem(id, score) for id, score in found if id not in gone][: request.n]
-    return SimilarResponse(served.version, shown)
+    shown = [one for one in found if one.id not in gone][: request.n]
+    return SimilarResponse(served.version, _items(served.recommender, shown))
 
 
 def explain(served: ServedModel, request: ExplainRequest, history: list[Id]) -> ExplainResponse:
@@ -120,7 +122,9 @@ def item_info(served: ServedModel, text: str) -> ItemInfo:
         raise invalid("id", text, rule, "request a known id", status=404)
     item = model.items.id(code)
     paths = [list(path) for path in model.item_paths(item)] if isinstance(model, HasIndex) else None
-    return ItemInfo(served.version, item, paths)
+    if model.details is None:
+        return ItemInfo(served.version, item, paths)
+    return ItemInfo(served.version, item, paths, model.details.title(item), model.details.details(item) or None)
 
 
 def path_info(served: ServedModel, text: str) -> PathInfo:
@@ -130,7 +134,16 @@ def path_info(served: ServedModel, text: str) -> PathInfo:
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
         raise invalid("path", text, "must be one node per layer, joined by hyphens", "write it as 3-17-5")
     path = [int(part) for part in parts]
-    return PathInfo(served.version, path, model.path_items(path))
+    items, details = model.path_items(path), model.details
+    titles = None if details is None else [details.title(item) for item in items]
+    return PathInfo(served.version, path, items, titles)
+
+
+def _items(model: Recommender, items: Sequence[ScoredItem]) -> list[RecommendedItem]:
+    details = model.details
+    if details is None:
+        return [RecommendedItem(id, score) for id, score in items]
+    return [RecommendedItem(id, score, None, details.title(id), details.details(id) or None) for id, score in items]
 
 
 def _groups(queries: Sequence[QueryRequest]) -> list[tuple[list[int], int, dict[str, Any]]]:

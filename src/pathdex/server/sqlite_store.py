@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -15,7 +16,8 @@ from typing import TypeVar
 from pathdex.data.vocabulary import Id
 from pathdex.errors import StorageError
 from pathdex.server.errors import is_full
-from pathdex.storage.filesystem import make_folders
+from pathdex.storage.atomic import storage_errors
+from pathdex.storage.filesystem import make_folders, sync
 
 T = TypeVar("T")
 Append = Sequence[tuple[str, Sequence[Id]]]
@@ -51,12 +53,19 @@ class SqliteStore:
         self.path, self.keep = path, keep
         self._writer = _Connection(path)
         self._reader = _Connection(path)
-        self._waiting: list[tuple[Append, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[Append | str, asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
 
     async def append(self, events: Append) -> None:
+        await self._commit(events)
+
+    async def forget(self, user: str) -> None:
+        await self._commit(user)
+
+    async def _commit(self, change: Append | str) -> None:
+        """Add events, or remove the history of a user, in the order of the calls."""
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((events, stored))
+        self._waiting.append((change, stored))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_all())
         await stored
@@ -75,7 +84,7 @@ class SqliteStore:
             batch, self._waiting = self._waiting, []
             failure: StorageError | None = None
             try:
-                await self._writer.call(partial(_write, batch=[events for events, _ in batch], keep=self.keep))
+                await self._writer.call(partial(_write, batch=[change for change, _ in batch], keep=self.keep))
             except StorageError as error:
                 failure = error
             except (Exception, asyncio.CancelledError) as error:
@@ -142,10 +151,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _open(path: Path) -> sqlite3.Connection:
+    path = path.resolve()
     try:
         make_folders(path.parent)
-        # SQLite gives its log and its index the mode of the file.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        _create(path)
     except OSError as error:
         remedy = "free space" if is_full(error) else "choose another path"
         raise StorageError(f"cannot write {path}: {error.strerror}; {remedy}") from error
@@ -159,17 +168,37 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.executescript(_OPEN)
         if marked != APPLICATION:  # Else nothing is written, which would wait for other writers.
             connection.executescript(_CREATE)
+        with storage_errors(path, "check the disk"):
+            sync(path.parent)  # SQLite ignores it if the name of its log cannot be synced.
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _write(connection: sqlite3.Connection, *, batch: Sequence[Append], keep: int) -> None:
+def _create(path: Path) -> None:
+    """Create the file, with a mode that SQLite gives to its log and its index as well; `OSError` if it cannot be used.
+
+    An existing file is not opened: closing it again would drop the locks that SQLite holds on it for another connection
+    of this process. The next process that closes the file would remove a log that is still written to.
+    """
+    if not path.exists():
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    elif not path.is_file():
+        raise OSError(errno.EISDIR if path.is_dir() else errno.EINVAL, "it is not a plain file")
+    elif not os.access(path, os.R_OK | os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _write(connection: sqlite3.Connection, *, batch: Sequence[Append | str], keep: int) -> None:
     # IMMEDIATE: the position of a new event depends on the last one, so no other process may write in between.
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         for events in batch:
+            if isinstance(events, str):
+                connection.execute("DELETE FROM events WHERE user = ?", (events,))
+                continue
             for user, items in events:
                 last = connection.execute("SELECT max(place) FROM events WHERE user = ?", (user,)).fetchone()[0] or 0
                 rows = [(user, last + place, item) for place, item in enumerate(items, start=1)][-keep:]

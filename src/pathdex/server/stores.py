@@ -26,6 +26,9 @@ class UserStore(Protocol):
         Raises `StorageError` on failure; then all of the events are stored, or none.
         """
 
+    async def forget(self, user: str) -> None:
+        """Remove a user's history; once this returns, it stays removed. Raises `StorageError` on failure."""
+
     async def histories(self, users: Sequence[str]) -> list[list[Id]]:
         """The history of each user; empty for an unknown user. Raises `StorageError` on failure."""
 
@@ -42,7 +45,7 @@ def owned_store(place: str | None) -> Iterator[None]:
     if place is None or "://" in place:
         yield
         return
-    file = Path(place).absolute()
+    file = Path(place).resolve()  # Whatever it is called: a link must not give it a second owner.
     with storage_errors(file):
         make_folders(file.parent)
     remedy = "stop that server, or choose another --user-store"

@@ -49,8 +49,9 @@ class StreamMetrics:
         try:
             self._server = ThreadingHTTPServer((host, port), Handler)
         except (OSError, OverflowError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "a port is at most 65535"
-            raise ConfigError([Problem(f"cannot be used: {reason}", "metrics_port", port, "pass 0")]) from error
+            reason = (error.strerror or str(error)) if isinstance(error, OSError) else "a port is at most 65535"
+            remedy = "choose another port, or 0 for any free one"
+            raise ConfigError([Problem(f"cannot be used: {reason}", "metrics_port", port, remedy)]) from error
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -59,6 +60,9 @@ class StreamMetrics:
         return int(self._server.server_address[1])
 
     def on_step_end(self, progress: StreamProgress) -> None:
+        self._progress = progress
+
+    def on_idle(self, progress: StreamProgress) -> None:
         self._progress = progress
 
     def on_publish(self, model: DeepRetrieval) -> None:

@@ -48,8 +48,13 @@ def try_model(loader: ModelLoader) -> str:
 
 def run_trial(loader: ModelLoader, seconds: float = TRIAL_SECONDS) -> str:
     """Load, verify and query the model in another process; returns its version."""
-    given = {"model": loader.model, "catalogue": loader.catalogue, "catalogue_item": loader.catalogue_item}
-    request = json.dumps({name: None if value is None else str(value) for name, value in given.items()})
+    given = {
+        "model": loader.model,
+        "catalogue": loader.catalogue,
+        "catalogue_item": loader.catalogue_item,
+        "catalogue_lists": dict(loader.catalogue_lists),
+    }
+    request = json.dumps(given, default=str)
     command = [sys.executable, "-m", "pathdex.server.trial"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
         _running.add(done)
@@ -88,7 +93,8 @@ def main() -> int:
     given = json.loads(sys.stdin.read())
     catalogue = None if given["catalogue"] is None else Path(given["catalogue"])
     try:
-        served = ModelLoader(Path(given["model"]), catalogue, given["catalogue_item"]).load(verify=True)
+        loader = ModelLoader(Path(given["model"]), catalogue, given["catalogue_item"], given["catalogue_lists"])
+        served = loader.load(verify=True)
     except (PathdexError, OSError) as error:
         print(json.dumps({"error": str(error)}))
         return 1

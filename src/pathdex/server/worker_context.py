@@ -80,6 +80,15 @@ class WorkerContext:
             self.metrics.add("pathdex_user_events_total", number)
         return number
 
+    async def history_of(self, user: str) -> list[Id]:
+        """The stored history of a user."""
+        [found] = await self._call_store(self._require_store(user).histories([user]))
+        return found
+
+    async def forget(self, user: str) -> None:
+        """Remove the stored history of a user. What a stream has learned from it stays learned."""
+        await self._call_store(self._require_store(user).forget(user))
+
     async def change_items(self, changes: Sequence[ItemChange]) -> None:
         """Append item changes to the stream; this worker stops recommending removed items at once."""
         if self.feed is None:

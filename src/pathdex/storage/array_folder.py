@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pathdex.errors import PathdexError, StorageError
 from pathdex.storage.atomic import atomic_folder
 from pathdex.storage.filesystem import write_file
-from pathdex.storage.open_folder import OpenFolder
+from pathdex.storage.open_folder import OpenFolder, read_plain
 from pathdex.storage.staging import has_previous, remove_stale
 
 MANIFEST = "manifest.json"
@@ -58,7 +58,9 @@ class FolderFormat:
     schema: int = 2
     """The newest schema that can be read, and the one that is written."""
     closed: bool = False
-    """Whether `keys` are all the keys that a manifest may have."""
+    """Whether `keys` and `optional` are all the keys that a manifest may have."""
+    optional: Mapping[str, type] = field(default_factory=dict)
+    """Further keys of the manifest that may be missing."""
 
 
 def write_folder(
@@ -179,17 +181,25 @@ def manifest_of(folder: OpenFolder, form: FolderFormat) -> dict[str, Any]:
         raise form.error(f"{path} has schema {schema}, newer than this Pathdex reads ({form.schema}); upgrade pathdex")
     rules = {"schema": int, **form.keys, "files": dict}
     broken = [key for key, wanted in rules.items() if not isinstance(manifest.get(key), wanted)]
+    broken += [key for key, wanted in form.optional.items() if not isinstance(manifest.get(key, wanted()), wanted)]
     broken += ["schema"] if isinstance(schema, bool) or (isinstance(schema, int) and schema < 1) else []
     if "files" not in broken and not all(_is_entry(*entry) for entry in manifest["files"].items()):
         broken.append("files")
     is_signed = isinstance(schema, int) and schema >= SIGNED_SCHEMA
-    known = {"format", DIGEST, *rules}
+    known = {"format", DIGEST, *rules, *form.optional}
     broken += [key for key in manifest if key not in known] if is_signed and form.closed else []
-    if (is_signed or DIGEST in manifest) and not broken and manifest.get(DIGEST) != manifest_checksum(manifest):
+    if (is_signed or DIGEST in manifest) and not broken and not _has_digest(manifest):
         broken.append(DIGEST)
     if broken:
         raise form.error(f"{file} is damaged ({', '.join(broken)}); {repair(form)}")
     return manifest
+
+
+def _has_digest(manifest: Mapping[str, Any]) -> bool:
+    try:
+        return bool(manifest.get(DIGEST) == manifest_checksum(manifest))
+    except RecursionError:  # So deep that it can just be read, but not written.
+        return False
 
 
 def manifest_checksum(manifest: Mapping[str, Any]) -> str:
@@ -239,10 +249,10 @@ def file_digest(file: Path, algorithm: str) -> str:
 def _may_replace(path: Path, form: FolderFormat) -> bool:
     """Whether the folder has this format. A manifest that is not JSON counts as a damaged one of this format."""
     try:
-        manifest = json.loads((path / MANIFEST).read_text())
+        manifest = json.loads(read_plain(path, MANIFEST, MANIFEST_LIMIT))
     except OSError:
         return False
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     return isinstance(manifest, dict) and manifest.get("format") == form.name
 
@@ -262,8 +272,10 @@ def _is_being_replaced(path: Path) -> bool:
 
 
 def _is_entry(name: str, entry: object) -> bool:
-    # A name with a folder in it would point outside.
-    if Path(name).name != name or not isinstance(entry, dict) or entry.keys() != {"bytes", "sha256"}:
+    # A name with a folder in it would point outside. `isprintable` is false for what no file system takes.
+    if Path(name).name != name or not name or name == ".." or not name.isprintable():
+        return False
+    if not isinstance(entry, dict) or entry.keys() != {"bytes", "sha256"}:
         return False
     size = entry["bytes"]
     return isinstance(size, int) and not isinstance(size, bool) and size >= 0 and isinstance(entry["sha256"], str)

@@ -16,6 +16,7 @@ from pathdex.errors import BundleError
 from pathdex.storage import verified
 from pathdex.storage.array_folder import (
     MANIFEST,
+    MANIFEST_LIMIT,
     FolderFormat,
     check_files,
     is_small,
@@ -26,7 +27,7 @@ from pathdex.storage.array_folder import (
     write_arrays,
     write_folder,
 )
-from pathdex.storage.open_folder import OpenFolder
+from pathdex.storage.open_folder import OpenFolder, read_plain
 from pathdex.storage.tensor_file import write_tensors
 
 WEIGHTS = "weights.safetensors"
@@ -37,6 +38,7 @@ BUNDLE_FORMAT = FolderFormat(
     error=BundleError,
     keys={"estimator": str, "settings": dict},
     closed=True,
+    optional={"reading": dict, "details": dict},
 )
 
 
@@ -54,6 +56,10 @@ class Bundle:
     """The `bundle_version` of the folder that it is from."""
     key: str | None = None
     """The name of a large bundle in the cache of checked ones."""
+    reading: Mapping[str, Any] | None = None
+    """How the training data was read, as options of `pathdex.read`."""
+    details: Mapping[str, Any] | None = None
+    """The columns of the details of items, whose arrays begin with `details.`."""
 
     def is_verified(self) -> bool:
         """Whether the values of all arrays were checked before. Small bundles are always checked."""
@@ -73,7 +79,11 @@ def write_bundle(path: Path, bundle: Bundle, *, overwrite: bool = False) -> Path
         if bundle.weights:
             write_tensors(folder / WEIGHTS, bundle.weights)
 
-    facts = {"estimator": bundle.estimator, "settings": bundle.settings}
+    facts: dict[str, Any] = {"estimator": bundle.estimator, "settings": bundle.settings}
+    if bundle.reading is not None:
+        facts["reading"] = dict(bundle.reading)
+    if bundle.details is not None:
+        facts["details"] = dict(bundle.details)
     return write_folder(path, BUNDLE_FORMAT, facts, write, overwrite=overwrite)
 
 
@@ -114,12 +124,22 @@ def bundle_of(folder: OpenFolder, manifest: Mapping[str, Any], *, verify: bool |
     weights = _read_weights(folder) if WEIGHTS in files else {}
     key = None if is_small(files) else verified.folder_key(folder, [MANIFEST, *files])
     version = short_digest(folder.read(MANIFEST))
-    return Bundle(manifest["estimator"], manifest["settings"], arrays, weights, str(folder.path), version, key)
+    return Bundle(
+        manifest["estimator"],
+        manifest["settings"],
+        arrays,
+        weights,
+        str(folder.path),
+        version,
+        key,
+        manifest.get("reading"),
+        manifest.get("details"),
+    )
 
 
 def bundle_version(path: Path) -> str:
     """The first 12 digits of the manifest's SHA-256. The manifest holds the SHA-256 of every file."""
-    return short_digest((path / MANIFEST).read_bytes())
+    return short_digest(read_plain(path, MANIFEST, MANIFEST_LIMIT))
 
 
 def short_digest(content: bytes) -> str:
@@ -130,5 +150,5 @@ def short_digest(content: bytes) -> str:
 def _read_weights(folder: OpenFolder) -> dict[str, NDArray[Any]]:
     try:
         return load_file(folder.path_of(WEIGHTS))
-    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, AttributeError) as error:  # Of dtypes, too.
         raise BundleError(f"{folder.path / WEIGHTS} is damaged ({error}); {repair(BUNDLE_FORMAT)}") from error

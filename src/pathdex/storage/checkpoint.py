@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,10 @@ def save_checkpoint(path: Path, state: dict[str, Any], arrays: dict[str, NDArray
 def load_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The state and the arrays that `save_checkpoint` wrote."""
     try:
+        if not path.is_file():
+            raise OSError(errno.EINVAL, "it is not a plain file")
         with safe_open(path, framework="numpy") as file:
             state = json.loads(file.metadata()[_KEY])
             return state, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise RunError(f"the checkpoint {path} cannot be read ({error}); train again into a new folder") from error

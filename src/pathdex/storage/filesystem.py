@@ -7,6 +7,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from typing_extensions import Buffer
@@ -69,10 +70,18 @@ def sync(path: Path) -> None:
 
 def make_folders(path: Path) -> None:
     """Create a folder and its missing parents, durably."""
+    if path.is_dir():
+        return
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
-    for folder in missing:
-        sync(folder.parent)
+    try:
+        for folder in missing:
+            sync(folder.parent)
+    except OSError:
+        with suppress(OSError):  # A repeated call must not take them for synced.
+            for folder in missing:
+                folder.rmdir()
+        raise
 
 
 def exchange(first: Path, second: Path) -> bool:

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import socket
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,8 @@ from pathdex.storage.filesystem import make_folders, write_all
 
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 LOCK = "LOCK"
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""The lock is written to, so it must not be a link to another file; opening a pipe must not wait."""
 
 
 @contextmanager
@@ -42,9 +45,11 @@ def hold_folder(folder: Path, purpose: str, remedy: str = "wait until it ends, o
 
 def hold_file(file: Path, owned: str, purpose: str, remedy: str) -> int:
     """Lock a file, which is created if needed, for what is `owned`; close the returned descriptor to release it."""
-    with storage_errors(file):
-        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    with storage_errors(file, "remove it"):
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | _PLAIN, 0o644)
     try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise StorageError(f"{file} is not a plain file, so it cannot be a lock; remove it")
         if fcntl is not None:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

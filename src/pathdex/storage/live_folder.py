@@ -24,8 +24,17 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from pathdex.errors import BundleError
-from pathdex.storage.array_folder import MANIFEST, FolderFormat, check_sums, open_folder, repair, write_folder
+from pathdex.storage.array_folder import (
+    MANIFEST,
+    MANIFEST_LIMIT,
+    FolderFormat,
+    check_sums,
+    open_folder,
+    repair,
+    write_folder,
+)
 from pathdex.storage.json_file import write_json
+from pathdex.storage.open_folder import read_plain
 from pathdex.storage.run_folder import STREAM_REQUEST
 from pathdex.storage.tensor_file import write_tensors
 
@@ -33,6 +42,10 @@ CURRENT, DELTAS = "CURRENT", "deltas"
 FORMAT, SCHEMA = "pathdex-live", 1
 CHECKSUM = "checksum"
 """The SHA-256 of the rest of `CURRENT`."""
+CURRENT_LIMIT = 2**20
+"""Bytes of `CURRENT`, at most."""
+MAX_COUNT = 10**15
+"""Numbers of bases and deltas are below it."""
 TENSORS = "delta.safetensors"
 DELTA_FORMAT = FolderFormat(
     name="pathdex-delta",
@@ -111,26 +124,32 @@ def read_current(path: Path) -> LiveVersion:
     """What counts now; `BundleError` if the folder is no live folder, `DamagedCurrentError` if `CURRENT` is broken."""
     file = path / CURRENT
     try:
-        content = json.loads(file.read_bytes())
+        content = json.loads(read_plain(path, CURRENT, CURRENT_LIMIT))
     except OSError as error:
         raise BundleError(f"{path} is not a live folder: it has no readable {CURRENT}") from error
     except (ValueError, RecursionError) as error:
         raise DamagedCurrentError(f"{file} is damaged ({error}); {_way_out(path)}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DamagedCurrentError(f"{path} is not a live folder: {CURRENT} has another format; {_way_out(path)}")
-    if isinstance(content.get("schema"), int) and content["schema"] > SCHEMA:
+    if _is_count(content.get("schema")) and content["schema"] > SCHEMA:
         raise BundleError(f"{path} has schema {content['schema']}, newer than this Pathdex reads; upgrade pathdex")
-    # Folders of earlier releases have no checksum.
-    if content.pop(CHECKSUM, None) not in (None, _checksum(content)):
-        raise DamagedCurrentError(f"{file} is damaged (its checksum is wrong); {_way_out(path)}")
     try:
+        if content.pop(CHECKSUM, None) != _checksum(content):
+            raise DamagedCurrentError(f"{file} is damaged (its checksum is wrong); {_way_out(path)}")
         bases = tuple(BaseVersion(**one) for one in content["bases"])
         (base,) = (one for one in bases if one.name == content["base"])
         version = LiveVersion(base, content["first_delta"], content["last_delta"], content["digest"], bases)
-        range(version.first_delta, version.last_delta)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise DamagedCurrentError(f"{file} is damaged ({error!r}); {_way_out(path)}") from error
+    counts = [version.first_delta, version.last_delta, *(one for base in bases for one in (base.number, base.delta))]
+    texts = [version.digest, *(one for base in bases for one in (base.digest, base.manifest))]
+    if not all(map(_is_count, [content.get("schema"), *counts])) or not all(isinstance(one, str) for one in texts):
+        raise DamagedCurrentError(f"{file} is damaged (numbers or digests are none); {_way_out(path)}")
     return version
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT
 
 
 def _way_out(path: Path) -> str:
@@ -182,7 +201,7 @@ def read_delta(path: Path, number: int, *, before: str | None = None) -> StoredD
             raise BundleError(f"{folder.path} does not continue the chain of {path}; read the base again")
         try:
             tensors = load(folder.read(TENSORS))
-        except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+        except (OSError, SafetensorError, KeyError, ValueError, TypeError, AttributeError) as error:
             raise BundleError(f"{folder.path / TENSORS} is damaged ({error}); {repair(DELTA_FORMAT)}") from error
         digest = _digest(manifest["before"], folder.read(MANIFEST))
     return StoredDelta(
@@ -197,7 +216,7 @@ def read_delta(path: Path, number: int, *, before: str | None = None) -> StoredD
 
 def manifest_digest(folder: Path) -> str:
     """The SHA-256 of a manifest, which holds the SHA-256 of every file."""
-    return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+    return hashlib.sha256(read_plain(folder, MANIFEST, MANIFEST_LIMIT)).hexdigest()
 
 
 def _digest(before: str, manifest: bytes) -> str:

@@ -142,6 +142,12 @@ class OpenFolder:
         return array  # type: ignore[no-any-return]
 
 
+def read_plain(path: Path, name: str, limit: int) -> bytes:
+    """The content of a plain file of a folder; `OSError` if it is none, or longer than `limit`."""
+    with OpenFolder(path) as folder:
+        return folder.read(name, limit)
+
+
 def _header(head: io.BytesIO) -> tuple[tuple[int, ...], bool, Any]:
     """The shape, whether columns come first, and the dtype."""
     try:

@@ -2,6 +2,7 @@
 
 RUN/run.json                the request: source, split, configuration, options
 RUN/split/                  training sequences and held-out users
+RUN/items.parquet           titles and other details of items, if the run has them
 RUN/checkpoint.safetensors  the training state
 RUN/log.jsonl               one line per epoch or round
 RUN/LOCK                    held by the process that trains
@@ -16,10 +17,20 @@ from pathdex.errors import RunError
 from pathdex.storage.array_folder import MANIFEST
 
 REQUEST, SPLIT, CHECKPOINT, LOG, BUNDLE = "run.json", "split", "checkpoint.safetensors", "log.jsonl", "bundle"
+ITEMS = "items.parquet"
 STREAM_REQUEST = "stream.json"
 """In the folder of a stream, which also has a bundle once it has published."""
 STREAM_STATE, STREAM_HISTORIES, STREAM_START = "state", "histories.sqlite", "start"
 """In the folder of a stream: the folder of its checkpoint, and two parts of it."""
+
+
+def is_stream(folder: Path) -> bool:
+    """Whether a folder is that of a stream, which may still wait for its first event."""
+    return (folder / STREAM_REQUEST).exists() or (folder / STREAM_STATE).is_dir()
+
+
+def unpublished(folder: Path) -> RunError:
+    return RunError(f"{folder} is a stream that has not published a model yet; wait for its first events")
 
 
 def find_bundle(path: str | Path) -> Path:
@@ -29,8 +40,8 @@ def find_bundle(path: str | Path) -> Path:
         return folder
     if (folder / BUNDLE).is_dir():
         return folder / BUNDLE
-    if (folder / STREAM_REQUEST).exists():
-        raise RunError(f"{folder} is a stream that has not published a model yet; wait for its first events")
+    if is_stream(folder):
+        raise unpublished(folder)
     if (folder / REQUEST).exists():
         raise RunError(f"{folder} is not finished; continue it with: pathdex train --out {folder} --resume")
     return folder
