@@ -23,7 +23,10 @@ def random_delta(
     weights: bool = False,
     neighbours: float = 0.2,
 ) -> ModelDelta:
-    """A delta of at most so many items of each kind. New ids follow the largest one, or return from the removed."""
+    """A delta of at most so many items of each kind.
+
+    New ids follow the largest one (at the end of 64 bits they precede the smallest), or return from the removed.
+    """
     state, ids, config = model.model_state, model.items, model.config
     assert config.num_nodes is not None
     living = np.setdiff1d(np.arange(len(ids)), ids.removed)
@@ -37,7 +40,9 @@ def random_delta(
     paths = np.array([random.choice(capacity, each, replace=False) for _ in items], np.int64).reshape(-1, each)
     paths[random.random(len(items)) < unplaced] = NO_PATH
     known = {int(one) for one in ids.ids(np.setdiff1d(np.arange(len(ids)), ids.removed))}
-    names = (max(known, default=99) + 1 + np.arange(len(id_codes))).tolist()
+    largest = max(known, default=99)
+    first = largest + 1 if largest + len(id_codes) < 2**63 else min(known) - len(id_codes)
+    names = list(range(first, first + len(id_codes)))
     if len(gone) and names and random.random() < 0.5:
         names[0] = ids.id(int(gone[0]))  # Removed and back in another place at once.
     numbers = np.array([int(name) for name in names], np.int64)

@@ -65,3 +65,17 @@ def test_another_folder_is_refused_and_left_alone(pathdex: Pathdex, tmp_path: Pa
     assert "is not a live folder" in pathdex("live", command, str(tmp_path), fails=1).stderr
     assert "is not a live folder" in pathdex("live", command, str(tmp_path / "nothing"), fails=1).stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_stream_that_has_not_published_says_so(pathdex: Pathdex, tmp_path: Path) -> None:
+    (tmp_path / "stream.json").write_text("{}")
+    for command in ("status", "compact", "rollback"):
+        told = " ".join(pathdex("live", command, tmp_path, fails=1).stderr.split())
+        assert told.endswith("is a stream that has not published a model yet; wait for its first events")
+
+
+def test_the_deltas_of_the_only_base_can_be_dropped(pathdex: Pathdex, live: Path) -> None:
+    told = " ".join(pathdex("live", "rollback", live, fails=1).stderr.split())
+    assert f"to drop the delta after it, run: pathdex live rollback {live} --base 1" in told
+    pathdex("live", "rollback", live, "--base", 1)
+    assert "none" in pathdex("live", "status", live).stdout

@@ -117,11 +117,7 @@ def test_it_stops_after_max_events_and_goes_on_later(pathdex: Pathdex, events: P
     [
         (["missing.jsonl"], "missing.jsonl"),
         (["ftp://host/events"], "ftp"),
-        (["EVENTS", "--batch-events", "0"], "batch_events"),
-        (["EVENTS", "--embedding-dim", "0"], "embedding_dim"),
-        (["EVENTS", "--publish-seconds", "-1"], "publish_seconds"),
         (["EVENTS", "--from", "nowhere"], "nowhere"),
-        (["EVENTS", "--metrics-port", "70000"], "metrics_port"),
         (["redis://127.0.0.1:1/0?stream=events"], "127.0.0.1:1"),
     ],
 )

@@ -233,3 +233,9 @@ def test_attributes_must_be_values_of_new_items(fitted):
     with pytest.raises(QueryError, match=r"attributes\[10\]='a': attributes must map columns to values, not 'a'; map"):
         fitted.add_items([10], attributes={10: "a"})
     assert 10 not in fitted.items
+
+
+def test_a_data_frame_is_refused_with_the_way_to_pass_it():
+    frame = pytest.importorskip("pandas").DataFrame({"user": [1], "item": [2]})
+    with pytest.raises(DataError, match=r"events='DataFrame': .*; pass df.*itertuples\(index=False, name=None\)"):
+        pathdex.DeepRetrieval(**SMALL).partial_fit(frame)

@@ -4,6 +4,7 @@ import pathdex
 from pathdex.data.events import Event
 from pathdex.data.item_changes import AddItem, RemoveItem
 from pathdex.recommenders.prequential import PrequentialRecall
+from pathdex.recommenders.stream_publisher import StreamPublisher
 from tests.recommenders.test_online import SMALL, events
 
 
@@ -38,3 +39,14 @@ def test_item_changes_are_no_events():
     assert len(recall.predict(model, state, [AddItem("x"), RemoveItem(1)])) == 0
     assert len(recall.predict(model, state, [AddItem("x"), Event("u", 1), RemoveItem(1)])) == 1
     assert recall.total == 1
+
+
+def test_a_model_without_items_hits_nothing():
+    online = pathdex.DeepRetrieval(**SMALL).begin_stream()
+    publisher = StreamPublisher(online)
+    online.learn(events())
+    publisher.publish()
+    online.state.apply([RemoveItem(item) for item in range(10)])
+    recall = PrequentialRecall()
+    assert recall.predict(publisher.publish(), online.state, [Event("u", 1)]).tolist() == [False]
+    assert recall.overall == 0

@@ -44,6 +44,9 @@ class MemoryKeeper:
         if self.steps == self.die_after:
             raise InterruptedError
 
+    def on_idle(self, progress):
+        self.idle = progress
+
     def on_publish(self, model):
         self.published.append(int(model.model_state.counts.sum()))
 

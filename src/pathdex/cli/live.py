@@ -9,6 +9,7 @@ import typer
 
 from pathdex.cli.console import out
 from pathdex.cli.options import JsonFile
+from pathdex.errors import BundleError
 from pathdex.tables import TextTable, pairs
 
 Folder = Annotated[Path, typer.Argument(help="A live folder.", show_default=False)]
@@ -26,6 +27,7 @@ def status(folder: Folder, json_file: JsonFile = None) -> None:
     from pathdex.recommenders.live_status import live_status
     from pathdex.storage.json_file import write_json
 
+    _check_published(folder)
     found, console = live_status(folder), out()
     deltas = f"{found.first_delta} to {found.last_delta}" if found.last_delta >= found.first_delta else "none"
     facts = {
@@ -63,6 +65,7 @@ def compact(folder: Folder) -> None:
     from pathdex.recommenders.live_publisher import LivePublisher
     from pathdex.storage.live_folder import read_current
 
+    _check_published(folder)
     read_current(folder)  # Opening it for publishing would create it.
     with LivePublisher(folder) as publisher:
         publisher.compact()
@@ -84,8 +87,15 @@ def rollback(
     from pathdex.storage.live_folder import read_current
     from pathdex.storage.run_folder import STREAM_REQUEST
 
+    _check_published(folder)
     read_current(folder)  # Opening it for publishing would create it.
     with LivePublisher(folder) as publisher:
+        version = publisher.version
+        if base is None and version.deltas and version.bases[0] == version.base:
+            number, deltas = version.base.number, len(version.deltas)
+            dropped = f"the {deltas:,} deltas" if deltas > 1 else "the delta"
+            way = f"to drop {dropped} after it, run: pathdex live rollback {folder} --base {number}"
+            raise BundleError(f"{folder} keeps no base before the current one, {number}; {way}")
         publisher.rollback(base)
     console = out()
     console.print(f"{folder} is back at the base {live_status(folder).current}", soft_wrap=True)
@@ -94,3 +104,11 @@ def rollback(
             "If the stream continues, it publishes its own state again. To learn on from this base, start a new stream"
         )
         console.print(f"{told} --from {folder}.", soft_wrap=True)
+
+
+def _check_published(folder: Path) -> None:
+    from pathdex.storage.live_folder import is_live_folder
+    from pathdex.storage.run_folder import is_stream, unpublished
+
+    if is_stream(folder) and not is_live_folder(folder):
+        raise unpublished(folder)

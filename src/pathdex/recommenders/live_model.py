@@ -18,13 +18,16 @@ from pathdex.data.attributes import Attributes
 from pathdex.data.interactions import Interactions
 from pathdex.data.live_vocabulary import LiveVocabulary
 from pathdex.data.ragged import Ragged
+from pathdex.data.source_table import Source
 from pathdex.data.vocabulary import Id
 from pathdex.errors import ConfigError
 from pathdex.index.health import IndexHealth
-from pathdex.recommenders.base import EstimatorState, History, Query, ScoredItem
+from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.recommenders.item_list import ItemList, ItemLists
 from pathdex.recommenders.model_delta import NO_CODES, ModelDelta, changed_config, hidden_by
 from pathdex.recommenders.model_state import ModelState, TorchEncoder
+from pathdex.recommenders.query import History, Query
 from pathdex.retrieval.explain import Explanation, WhyNot
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.live_index import ItemChanges, LiveIndex, removed_rows
@@ -50,6 +53,7 @@ class LiveModel(DeepRetrieval):
         """`map_files` maps the files of the model's bundle again instead of copying arrays; see `open`."""
         super().__init__(model.config)
         self.options, state = model.options, model.model_state
+        self._reading, self._details = model.reading, model.details
         self._lock, self._writer = SharedLock(), threading.Lock()
         self._items = LiveVocabulary(model.items)
         self._attributes_read: Attributes | None = None
@@ -131,7 +135,7 @@ class LiveModel(DeepRetrieval):
         )
         self.retriever = retriever
 
-    def fit(self, data: Interactions, **options: Any) -> Self:
+    def fit(self, data: Interactions | Source, **options: Any) -> Self:
         problem = "a live model is changed by deltas, not by fit; train a DeepRetrieval and write it as a new base"
         raise ConfigError([problem])
 
@@ -140,10 +144,13 @@ class LiveModel(DeepRetrieval):
             aligned = None if attributes is None else attributes.align(self.items)
             with self._lock.exclusive():
                 self._attributes, self._attributes_read = aligned, attributes
+                self._where_details = False
         return self
 
-    def recommend_batch(self, histories: Sequence[History | Query], n: int = 10, **options: Any) -> list[Any]:
-        histories, found = list(histories), []
+    def recommend_batch(self, histories: Sequence[History | Query], n: int = 10, **options: Any) -> ItemLists:
+        histories, found = list(histories), ItemLists()
+        if options.get("where") or any(isinstance(one, Query) and one.where for one in histories):
+            self.attach_details()  # It waits for the lock, which queries share.
         for name in ("deny", "allow"):
             if options.get(name) is not None:
                 options[name] = list(options[name])
@@ -184,13 +191,15 @@ class LiveModel(DeepRetrieval):
         allow: Iterable[Id] | None = None,
         where: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> list[ScoredItem]:
+    ) -> ItemList:
+        if where:
+            self.attach_details()
         with self._lock:
             return super().recommend_next(
                 state, n, exclude_seen=exclude_seen, deny=deny, allow=allow, where=where, **options
             )
 
-    def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
+    def similar_items(self, item: Id, n: int = 10) -> ItemList:
         with self._lock:
             return super().similar_items(item, n)
 

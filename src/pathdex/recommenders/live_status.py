@@ -9,7 +9,7 @@ from typing import Any
 
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import BundleError
-from pathdex.recommenders.bundle_checks import split_ids
+from pathdex.recommenders.bundle_checks import split_arrays
 from pathdex.storage.array_folder import MANIFEST
 from pathdex.storage.bundle import read_bundle
 from pathdex.storage.live_folder import CURRENT, read_current
@@ -75,7 +75,7 @@ def live_status(path: Path) -> LiveStatus:
 def _facts(folder: Path) -> tuple[str | None, int | None]:
     """When a base was written, and its number of items."""
     try:
-        ids, _ = split_ids(read_bundle(folder, verify=False).arrays)
+        ids, *_ = split_arrays(read_bundle(folder, verify=False).arrays)
         return _time(folder / MANIFEST), Vocabulary.from_arrays(ids).num_ids
     except (BundleError, OSError, KeyError, ValueError):
         return None, None

@@ -205,9 +205,7 @@ def diff_states(before: ModelState, after: ModelState, ids_before: Vocabulary, i
         | (before.paths != after.paths[:old]).any(axis=1)
         | (before.counts != after.counts[:old])
     )
-    first, second = ids_before.column(), ids_after.column()
-    renamed = np.ones(size, np.bool_)
-    renamed[:old] = first.ne_missing(second.head(old).cast(first.dtype)).to_numpy()
+    renamed = has_other_id(ids_before, ids_after)
     is_gone, was_gone = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
     is_gone[ids_after.removed], was_gone[ids_before.removed] = True, True
     items = np.flatnonzero((changed | renamed) & ~is_gone)
@@ -226,6 +224,14 @@ def diff_states(before: ModelState, after: ModelState, ids_before: Vocabulary, i
         weights={} if same else dict(after.weights),
         settings={name: value for name, value in settings.items() if before.config.to_dict()[name] != value},
     )
+
+
+def has_other_id(before: Vocabulary, after: Vocabulary) -> NDArray[np.bool_]:
+    """(item,) of the second catalogue: whether the first has another id for it, or none."""
+    first, second = before.column(), after.column()
+    other = np.ones(len(second), np.bool_)
+    other[: len(first)] = first.ne_missing(second.head(len(first)).cast(first.dtype)).to_numpy()
+    return other
 
 
 def hidden_by(delta: ModelDelta) -> Ints:

@@ -22,9 +22,11 @@ from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import DataError, Problem, QueryError
 from pathdex.index.postings import NO_PATH, Postings
 from pathdex.kernels.neighbours import Neighbours
-from pathdex.recommenders.base import History, Recommender
+from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.model_state import ModelState, with_defaults
+from pathdex.recommenders.query import History
 from pathdex.recommenders.stream_neighbours import StreamNeighbours
+from pathdex.retrieval.score_weights import ScoreWeights
 
 if TYPE_CHECKING:
     from pathdex.config import Config
@@ -126,6 +128,9 @@ class LearnsOnline(Recommender):
 
 LEAST_COUNT = 10
 """What the published model takes as the count of a rarer item: p(v | c) of a new item would hide it behind others."""
+NEW_SIMILARITY = 0.13
+"""What the published model takes as the similarity of an item to any history before neighbours were looked for with it:
+as if it were similar to nothing, it would come after all items that have neighbours."""
 
 
 class OnlineLearning:
@@ -167,6 +172,10 @@ class OnlineLearning:
 
         Events before the first malformed batch have been learned from.
         """
+        if hasattr(events, "itertuples"):
+            rule = "is a DataFrame, must be events: tuples (user, item, time, weight) or mappings"
+            remedy = "pass df[['user', 'item', 'time']].itertuples(index=False, name=None)"
+            raise DataError(Problem(rule, "events", type(events).__name__, remedy))
         parser = EventParser()
         remaining = (_as_event(number, one, parser) for number, one in enumerate(events))
         while batch := list(islice(remaining, self.state.options.batch_events)):
@@ -231,7 +240,11 @@ class OnlineLearning:
         counts = np.zeros(len(slots), np.int64)
         used = np.flatnonzero(learner.used[slots[slots < learner.num_slots]])
         held = slots[used]
-        rows[used], paths[used], counts[used] = learner.rows[held], learner.paths[held], self.published_counts(held)
+        rows[used], paths[used], counts[used] = (
+            self.published_rows(held),
+            learner.paths[held],
+            self.published_counts(held),
+        )
         postings = Postings.from_paths(paths, learner.structure_nodes, config.depth)
         shares, near = postings.log_shares(counts), self.neighbours.lists(slots)
         return ModelState(config, self.dense_weights(), rows, paths, counts, postings, shares, records, near)
@@ -245,6 +258,17 @@ class OnlineLearning:
         """The counts of the items in these slots, at least `LEAST_COUNT`."""
         raised: NDArray[np.int64] = np.maximum(self.state.learner.counts[slots], LEAST_COUNT)
         return raised
+
+    def published_rows(self, slots: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The rows of the items in these slots; the bias of `raised` ones makes up for the neighbours they lack."""
+        rows: NDArray[np.float32] = self.state.learner.rows[slots]
+        weights = ScoreWeights.from_config(self.config)
+        rows[self.raised(slots), -1] += weights.neighbour * np.log1p(NEW_SIMILARITY / weights.smoothing)
+        return rows
+
+    def raised(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the items in these slots are rare, and newer than the neighbours of others."""
+        return self.neighbours.missing(slots) & (self.state.learner.counts[slots] < LEAST_COUNT)
 
     def dense_weights(self) -> dict[str, NDArray[Any]]:
         """A copy of the network's weights without the item table."""

@@ -59,8 +59,10 @@ class PrequentialRecall:
         targets = model.items.codes([event.item for event in picked])
         rows = Ragged.from_rows([np.array(one, np.int32) for one in histories])
         limit = min(self.n, model.items.num_ids)
-        answers = model.rank(rows, limit, Filters(exclude=rows), candidates=max(self.candidates, limit)).items
-        hits: NDArray[np.bool_] = (answers == targets[:, None]).any(axis=1) & (targets != UNKNOWN)
+        hits: NDArray[np.bool_] = np.zeros(len(picked), np.bool_)
+        if limit:  # Else all items were removed.
+            answers = model.rank(rows, limit, Filters(exclude=rows), candidates=max(self.candidates, limit)).items
+            hits = (answers == targets[:, None]).any(axis=1) & (targets != UNKNOWN)
         self.hits.extend(hits.tolist())
         self.total, self.found = self.total + len(hits), self.found + int(hits.sum())
         return hits

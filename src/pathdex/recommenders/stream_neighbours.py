@@ -41,6 +41,16 @@ class StreamNeighbours:
         """Changes with the lists."""
         self._finding: _Search | None = None
 
+    def adopt(self, published: Neighbours | None, changed: NDArray[np.int64]) -> None:
+        """Go on with the lists of a published model, unless others were found. Slots in `changed` hold other items."""
+        if self.version or published is None:
+            return
+        size = min(len(published.offsets) - 1, self._state.catalogue.num_slots)
+        tokens = np.fromiter(map(self._state.catalogue.token, range(size)), np.int64, size)
+        tokens[: len(published.hidden)][published.hidden[:size]] = NEW
+        tokens[changed[changed < size]] = NEW
+        self._lists, self._tokens = published, tokens
+
     @property
     def is_due(self) -> bool:
         """Whether to find neighbours again."""
@@ -73,6 +83,17 @@ class StreamNeighbours:
             self._lists, self._tokens = found.result(), found.tokens
             self.version += 1
 
+    def _knows(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether neighbours were looked for with the items in these slots."""
+        catalogue, known = self._state.catalogue, len(self._tokens)
+        return np.array(
+            [
+                slot < min(known, catalogue.num_slots) and catalogue.token(slot) == self._tokens[slot]
+                for slot in slots.tolist()
+            ],
+            np.bool_,
+        )
+
     def lists(self, slots: NDArray[np.int64]) -> Neighbours | None:
         """The neighbours of the items in these slots, by their place in `slots`; None if there are none yet.
 
@@ -80,12 +101,11 @@ class StreamNeighbours:
         """
         if self._lists is None:
             return None
-        catalogue, known = self._state.catalogue, len(self._tokens)
-        same = [
-            slot < min(known, catalogue.num_slots) and catalogue.token(slot) == self._tokens[slot]
-            for slot in slots.tolist()
-        ]
-        return carry_neighbours(self._lists, np.where(same, slots, NEW))
+        return carry_neighbours(self._lists, np.where(self._knows(slots), slots, NEW))
+
+    def missing(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the items in these slots came after the lists that others have."""
+        return np.zeros(len(slots), np.bool_) if self._lists is None else ~self._knows(slots)
 
 
 class _Search:

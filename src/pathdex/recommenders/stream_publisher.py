@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
+from pathdex.data.item_details import ItemDetails
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import BundleError, DataError
 from pathdex.kernels.types import Ints
@@ -13,7 +15,7 @@ from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.live_model import LiveModel
 from pathdex.recommenders.live_publisher import LivePublisher
 from pathdex.recommenders.live_reader import LiveReader
-from pathdex.recommenders.model_delta import SHAPES, ModelDelta, diff_states
+from pathdex.recommenders.model_delta import SHAPES, ModelDelta, diff_states, has_other_id
 from pathdex.recommenders.online import OnlineLearning
 from pathdex.training.stream.growing import GrowingArray
 from pathdex.training.stream.learner import PUBLISHED
@@ -34,14 +36,21 @@ class StreamPublisher:
     """
 
     def __init__(
-        self, online: OnlineLearning, folder: LivePublisher | None = None, records: list[dict[str, Any]] | None = None
+        self,
+        online: OnlineLearning,
+        folder: LivePublisher | None = None,
+        records: list[dict[str, Any]] | None = None,
+        details: ItemDetails | None = None,
     ) -> None:
-        """Without a folder, only `model` is kept up to date. `records` are those of the training before the stream."""
-        self.online, self.folder, self.records = online, folder, records or []
+        """Without a folder, only `model` is kept up to date. `records` are those of the training before the stream, and
+        `details` the titles of items, also of those to come; None keeps the published ones."""
+        self.online, self.folder, self.records, self.details = online, folder, records or [], details
         self.model: LiveModel | None = None
         """What was published last."""
         self._tokens = GrowingArray((), np.int64, NOT_PUBLISHED)
         """(slot,) which item was published there, by its token."""
+        self._raised = np.empty(0, np.int64)
+        """Slots whose published bias makes up for missing neighbours."""
         self._deltas = self._delta_bytes = self._neighbours = 0
 
     def publish(self, *, final: bool = False) -> LiveModel | None:
@@ -52,7 +61,10 @@ class StreamPublisher:
         is lost: the next call publishes the changes.
         """
         is_empty = not len(self.online.state.catalogue)
-        if is_empty and self.model is None and (self.folder is None or not self.folder.has_base):
+        # A stream that was killed before its first checkpoint begins again. What it had published stays until then.
+        counters = self.online.state.counters
+        is_beginning = not (counters.events or counters.item_changes)
+        if is_empty and self.model is None and (is_beginning or self.folder is None or not self.folder.has_base):
             return None
         if final:
             self.online.neighbours.find_now()
@@ -64,24 +76,42 @@ class StreamPublisher:
         elif self.model.items.kind == "int" and self.online.state.catalogue.has_text:
             self._write_base()
         else:
-            self._append(self._delta(self.online.state.learner.changed.pending(PUBLISHED)))
+            changed = self.online.state.learner.changed.pending(PUBLISHED)
+            if self.online.neighbours.version != self._neighbours:
+                changed = np.union1d(changed, self._raised)
+            self._append(self._delta(changed))
         self.online.state.learner.changed.clear(PUBLISHED)
         return self.model
 
     def _begin(self) -> None:
         published = self._published_model()
-        if published is None:
+        if published is not None and self.details is None:
+            self.details = published.details
+        # A delta cannot change titles.
+        if published is None or (self.details is not None and not self.details.is_same(published.details)):
             self._write_base()
             return
-        state, ids = self.online.snapshot_by_slot(self.records, len(published.items))
         try:
-            delta = diff_states(published.model_state, state, published.items, ids)
-            delta.check(published.model_state, published.items)
+            delta = self._difference(published)
         except DataError:
             self._write_base()
             return
         self.model = published
         self._append(delta)
+        self._note_published(np.arange(len(published.items)))
+
+    def _difference(self, published: LiveModel) -> ModelDelta:
+        """What turns a published model into the stream's, which may be behind it; `DataError` if no delta can."""
+        near, catalogue = self.online.neighbours, self.online.state.catalogue
+        size = max(catalogue.num_slots, len(published.items))
+        changed = np.flatnonzero(has_other_id(published.items, catalogue.vocabulary_by_slot(size)))
+        near.adopt(published.model_state.neighbours, changed)
+        state, ids = self.online.snapshot_by_slot(self.records, size)
+        delta = diff_states(published.model_state, state, published.items, ids)
+        if near.version != self._neighbours:
+            delta = dataclasses.replace(delta, neighbours=state.neighbours)
+        delta.check(published.model_state, published.items)
+        return delta
 
     def _published_model(self) -> LiveModel | None:
         """The model in the folder; None if there is none that a delta could continue."""
@@ -98,7 +128,7 @@ class StreamPublisher:
 
     def _write_base(self) -> None:
         state, ids = self.online.snapshot_by_slot(self.records)
-        model = DeepRetrieval.of_state(state, ids)
+        model = DeepRetrieval.of_state(state, ids).describe_items(self.details)
         if self.folder is not None:
             self.folder.publish_base(model)
         self.model, self._neighbours = LiveModel(model), self.online.neighbours.version
@@ -134,7 +164,7 @@ class StreamPublisher:
         return ModelDelta(
             num_items=size,
             items=held,
-            rows=learner.rows[held],
+            rows=self.online.published_rows(held),
             paths=learner.paths[held],
             counts=self.online.published_counts(held),
             id_codes=id_codes,
@@ -155,6 +185,7 @@ class StreamPublisher:
         held = slots[slots < learner.num_slots]
         held = held[learner.used[held]]
         self._tokens.values[held] = self._current_tokens(held)
+        self._raised = np.union1d(np.setdiff1d(self._raised, slots), held[self.online.raised(held)])
 
     def _compact_if_due(self) -> None:
         """Write a new base in the background once a server that starts would have too much to apply."""

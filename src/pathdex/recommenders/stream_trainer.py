@@ -63,6 +63,9 @@ class StreamCallback(Protocol):
     def on_step_end(self, progress: StreamProgress) -> None:
         """After each batch."""
 
+    def on_idle(self, progress: StreamProgress) -> None:
+        """After each wait in which nothing arrived."""
+
     def on_publish(self, model: DeepRetrieval) -> None:
         """After a model is published. It changes with the next publish."""
 
@@ -113,7 +116,8 @@ class StreamTrainer:
         self.source, self.model = source, DeepRetrieval() if model is None else model
         self.online = self.model.begin_stream(options, None if keeper is None else keeper.histories)
         records = self.model.model_state.records if self.model.is_fitted else []
-        self.publisher = StreamPublisher(self.online, None if keeper is None else keeper.live, records)
+        live = None if keeper is None else keeper.live
+        self.publisher = StreamPublisher(self.online, live, records, self.model.details)
         self.keeper, self.callbacks = keeper, callbacks
         self.prequential = PrequentialRecall() if prequential is None else prequential
         self.batch_seconds, self.publish_seconds = batch_seconds, publish_seconds
@@ -149,6 +153,8 @@ class StreamTrainer:
             if batch.events or batch.position != self.online.state.position:
                 self._learn(batch)
                 unpublished = unsaved = True
+            elif not (self._stopping or self._ended):
+                self._report_idle()
             # Also while nothing arrives: the last events must not wait for the next ones.
             now = time.monotonic()
             if unsaved and now - saved >= self.checkpoint_seconds:
@@ -217,6 +223,11 @@ class StreamTrainer:
         for callback in self.callbacks:
             callback.on_step_end(progress)
 
+    def _report_idle(self) -> None:
+        progress = self._progress(None)
+        for callback in self.callbacks:
+            callback.on_idle(progress)
+
     def _warn_if_outgrown(self) -> None:
         from pathdex.training.health_checks import outgrown_warning
 
@@ -225,7 +236,7 @@ class StreamTrainer:
             self._outgrown = True
             warnings.warn(text, IndexHealthWarning, stacklevel=2)
 
-    def _progress(self, step: StreamStep) -> StreamProgress:
+    def _progress(self, step: StreamStep | None) -> StreamProgress:
         state = self.online.state
         return StreamProgress(
             state.counters.events,
@@ -235,8 +246,8 @@ class StreamTrainer:
             len(state.catalogue),
             len(state.learner.sizes),
             state.events_to_m_step,
-            dict(step.losses),
-            None if step.m_step is None else dict(step.m_step),
+            {} if step is None else dict(step.losses),
+            None if step is None or step.m_step is None else dict(step.m_step),
             state.counters.malformed,
             state.counters.lost,
             state.counters.item_changes,
@@ -286,5 +297,7 @@ class _Rate:
             self._times.pop(0)
 
     def per_second(self) -> float:
-        elapsed = self._times[-1][0] - self._times[0][0]
-        return sum(events for _, events in self._times[1:]) / elapsed if elapsed > 0 else 0.0
+        now = time.monotonic()
+        elapsed = now - self._times[0][0]
+        recent = sum(events for moment, events in self._times[1:] if now - moment <= self.SECONDS)
+        return recent / elapsed if elapsed > 0 else 0.0

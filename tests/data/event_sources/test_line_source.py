@@ -235,7 +235,7 @@ def test_without_dead_letters_malformed_lines_are_logged(file: Path, caplog: pyt
     source = open_source(file)
     assert events_of(read_all(source)) == EVENTS
     source.close()
-    assert "1 malformed events were skipped; the first, events.jsonl:0: it is not JSON" in caplog.text
+    assert "1 malformed event was skipped; the first, events.jsonl:0: it is not JSON" in caplog.text
 
 
 def test_a_csv_file_without_the_columns(tmp_path: Path) -> None:
@@ -274,3 +274,11 @@ def test_a_compressed_file_cannot_be_followed_and_damage_is_an_error(tmp_path: P
     with pytest.raises(DataError, match=r"events.jsonl.gz cannot be read \(.*\); get the file again"):
         read_all(source)
     source.close()
+
+
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+    for name, content in (("e.jsonl", '{"user": 1, "item": 2}\n'), ("e.csv", "user,item\n1,2\n")):
+        (tmp_path / name).write_text(content, encoding="utf-8-sig")
+        source = open_source(tmp_path / name)
+        assert events_of(read_all(source)) == [Event(1, 2)]
+        source.close()

@@ -121,3 +121,16 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"b.parquet cannot be read \("):
         source.read(5, 0)
     source.close()
+
+
+def test_resuming_warns_only_of_files_that_are_not_read(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    source = open_source(folder)
+    position = read_all(source)[-1].position
+    for late in (False, True):
+        if late:
+            write(folder / "part-0.parquet", EVENTS[:5])
+        source.seek(position)
+        assert read_all(source) == []
+        assert ("1 new file sorts before part-3.pq, which was read already: not read" in caplog.text) == late
+        assert ("sorts before" in caplog.text) == late
+    source.close()

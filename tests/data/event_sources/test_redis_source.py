@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pathdex.data.event_sinks import append_events
 from pathdex.data.event_sources import open_source
 from pathdex.data.event_sources.base import EventSource
+from pathdex.data.event_sources.redis_source import redis_failure
 from pathdex.data.events import Event
 from pathdex.errors import ConfigError, DataError, MissingExtraError, ServerError
 from tests.data.event_sources.conftest import (
@@ -236,3 +237,12 @@ def test_errors_of_opening(redis_broker: Broker, client: Any, monkeypatch: pytes
     monkeypatch.setattr("pathdex.system.Feature.available", False)
     with pytest.raises(MissingExtraError, match=r"needs redis; install it with: pip install 'pathdex\[redis\]'"):
         open_source("redis://localhost?stream=events")
+
+
+def test_a_failure_ends_with_its_remedy() -> None:
+    redis = pytest.importorskip("redis")
+    refused = redis.ConnectionError("Error 111 connecting to host:1. Connection refused.")
+    told = "Error 111 connecting to host:1. Connection refused; check that Redis is running and reachable"
+    assert redis_failure(refused) == told
+    wrong = redis.AuthenticationError("invalid username-password pair or user is disabled.")
+    assert redis_failure(wrong).endswith("is disabled; check the user and the password of the URL")

@@ -175,7 +175,7 @@ def test_a_new_item_is_on_the_path_that_its_first_user_is_most_likely_led_to():
     for slot in range(20):
         learner.add_item(slot)
     learner.penalty = 1e9  # Every item would rather be alone.
-    learner.learn(Samples([[1, 2], [3]], np.array([7, 8])))
+    learner.learn(Samples([[1, 2], [3], [3]], np.array([7, 8, 8])))
     for slot in (7, 8):
         assert learner.table.codes[slot, 0] in learner.paths[slot]
         assert learner.table.scores[slot, 0] == learner.table.scores[slot].max()

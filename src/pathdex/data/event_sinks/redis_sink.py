@@ -48,7 +48,7 @@ class RedisSink:
                     pipeline.xadd(self.stream, {"event": encode_record(record)}, maxlen=self._most, approximate=True)
                 pipeline.execute()
         except redis.RedisError as error:
-            raise ServerError(f"{self.name}: {error}; check that Redis is running and reachable") from error
+            raise ServerError(f"{self.name}: {redis_source.redis_failure(error)}") from error
 
     def close(self) -> None:
         self._redis.close()

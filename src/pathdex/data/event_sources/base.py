@@ -75,7 +75,8 @@ class EventDecoder:
             if self.dead_letters is not None:
                 self.dead_letters.write(letters)
             else:
-                log.warning("%d malformed events were skipped; the first, %s: %s", len(letters), *letters[0][:2])
+                what = "1 malformed event was" if len(letters) == 1 else f"{len(letters):,} malformed events were"
+                log.warning("%s skipped; the first, %s: %s", what, *letters[0][:2])
         return events, len(letters)
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 from typing import Protocol
 
@@ -38,7 +39,10 @@ class JsonEventLines:
         raise NotImplementedError
 
     def parse(self, line: Line) -> StreamRecord | Malformed:
-        return too_long(line.size) if line.size > MAX_EVENT_BYTES else self._parser.parse_json(line.raw)
+        if line.size > MAX_EVENT_BYTES:
+            return too_long(line.size)
+        # Some editors begin a file with a byte order mark.
+        return self._parser.parse_json(line.raw.removeprefix(codecs.BOM_UTF8) if line.start == 0 else line.raw)
 
 
 class DelimitedLines:

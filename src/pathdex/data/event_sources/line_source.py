@@ -52,7 +52,7 @@ class LineSource:
                 return
             file.close()
         rule = f"{self.path} is not the file that was read: the content before byte {offset:,} is not the same"
-        raise DataError(Problem(rule, remedy=f"restore the file, or remove the position; {NEW_STATE}"))
+        raise DataError(Problem(rule, remedy=f"restore the file; {NEW_STATE}"))
 
     def read(self, max_events: int, timeout: float) -> EventBatch | None:
         deadline = time.monotonic() + timeout

@@ -18,7 +18,7 @@ from pathdex.data.event_sources.base import NEW_STATE, EventDecoder, check_posit
 from pathdex.data.event_sources.text_file import edges_digest, open_for_reading
 from pathdex.data.events import EventBatch, Position
 from pathdex.data.findings import raise_errors
-from pathdex.data.formats import reading
+from pathdex.data.source_table import reading
 from pathdex.errors import DataError, Problem
 
 POLL_SECONDS = 0.2
@@ -58,6 +58,12 @@ class ParquetSource:
             rule = f"{self._file(name)} is not the file that was read: its content has changed"
             raise DataError(Problem(rule, remedy=f"restore the file; {NEW_STATE}"))
         self._open(name, row)
+        self._seen = set(self._names())
+        # Positions of earlier releases have no count.
+        late = self._position["earlier"] - position.get("earlier", self._position["earlier"])
+        if late > 0:
+            what = "1 new file sorts" if late == 1 else f"{late:,} new files sort"
+            log.warning("%s: %s before %s, which was read already: not read", self.path, what, name)
 
     def read(self, max_events: int, timeout: float) -> EventBatch | None:
         deadline = time.monotonic() + timeout
@@ -124,7 +130,14 @@ class ParquetSource:
         raise_errors(problems)
         self._name, self._row, self._total = name, row, file.metadata.num_rows
         self._rows = _rows_from(file, row, list(found.values()), str(path))
-        self._position = {"source": "parquet", "file": name, "row": row, "digest": self._digest_of(name)}
+        earlier = sum(one < name for one in self._names())
+        self._position = {
+            "source": "parquet",
+            "file": name,
+            "row": row,
+            "digest": self._digest_of(name),
+            "earlier": earlier,
+        }
 
     def _batch(self, rows: list[dict[str, Any]]) -> EventBatch:
         assert self._name is not None

@@ -66,7 +66,7 @@ class RedisSource:
         except (ValueError, TypeError) as error:
             raise ConfigError([Problem(f"is not a Redis URL ({error})", "place", self.name, EXAMPLE)]) from error
         except redis.RedisError as error:
-            raise ServerError(f"{self.name}: {error}; check that Redis is running and reachable") from error
+            raise ServerError(f"{self.name}: {redis_failure(error)}") from error
 
     def seek(self, position: Position | None) -> None:
         self._cursor = self._entries = None
@@ -127,7 +127,7 @@ class RedisSource:
                     self._attach()
                 result = call()
             except redis.AuthenticationError as error:
-                raise ServerError(f"{self.name}: {error}; check the user and the password of the URL") from error
+                raise ServerError(f"{self.name}: {redis_failure(error)}") from error
             except (redis.ConnectionError, redis.TimeoutError, redis.ResponseError) as error:
                 self._handle(error)
             else:
@@ -260,6 +260,17 @@ class RedisSource:
         except UnicodeDecodeError:
             return Malformed("a field is not UTF-8 text")
         return self._decoder.parser.parse(record, text=True)
+
+
+def redis_failure(error: Exception) -> str:
+    """What Redis or its client says, without the full stop, and what to do."""
+    import redis
+
+    if isinstance(error, redis.AuthenticationError):
+        remedy = "check the user and the password of the URL"
+    else:
+        remedy = "check that Redis is running and reachable"
+    return f"{str(error).rstrip('. ')}; {remedy}"
 
 
 def _removed(stream: Mapping[str, Any]) -> int | None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pathdex.errors import StorageError
 from pathdex.index.checks import check_int
-from pathdex.storage.filesystem import make_folders
+from pathdex.storage.filesystem import make_folders, sync
 
 USERS_IN_MEMORY = 200_000
 """Users that stay in memory, besides those that changed since the last checkpoint."""
@@ -191,7 +191,8 @@ def _open(file: Path) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(file)
         connection.executescript(_SCHEMA)
-    except sqlite3.Error as error:
+        sync(file.parent)  # SQLite ignores it if the name of its log cannot be synced.
+    except (sqlite3.Error, OSError) as error:
         if connection is not None:
             connection.close()
         raise StorageError(f"{failed}: {error}; check the file and the free disk space") from error

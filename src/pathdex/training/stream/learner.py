@@ -210,8 +210,9 @@ class StreamLearner:
                 self._step(replay_batch(samples.replayed, length, reach, generator), generator)
             losses, users, nodes = self._step(self._batch(samples), generator)
             self._update_scores(users, targets, nodes)
-        np.add.at(self.counts, targets, 1)
         touched = np.unique(targets)
+        first_seen = touched[self.counts[touched] == 0]
+        np.add.at(self.counts, targets, 1)
         self._moved.mark(touched)
         reassign_items(
             touched,
@@ -222,7 +223,7 @@ class StreamLearner:
             penalty=self.current_penalty,
             penalty_degree=self.config.penalty_degree,
         )
-        join_best_path(touched[self.counts[touched] == 1], self.table, self.paths, self.sizes)
+        join_best_path(first_seen, self.table, self.paths, self.sizes)
         self.steps += 1
         return losses
 
