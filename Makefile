@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+BASE_STAMP := $(VENV)/.installed-base
 # `make test-wheel` installs the wheel here, and removes it afterwards.
 WHEEL_VENV := build/wheel-venv
 # `make bench-peers` installs the libraries for comparison here, since they need other versions of the packages.
@@ -12,9 +13,14 @@ PEERS_VENV := build/peers-venv
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+# What the demo needs; `make test` and the others add the development extras.
+$(BASE_STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@touch $(BASE_STAMP)
+
+$(STAMP): $(BASE_STAMP)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
 	@# Stores and streams are tested against real brokers; without one those tests are skipped with the reason.
 	@for broker in redis-server nats-server; do \
@@ -25,7 +31,7 @@ $(STAMP): pyproject.toml constraints.txt
 	-$(BIN)/pathdex warmup
 	@touch $(STAMP)
 
-demo: install
+demo: $(BASE_STAMP)
 	$(BIN)/pathdex demo
 
 # Files of tests run side by side, in as many processes as there are cores but at most four.

@@ -8,7 +8,10 @@ from typing import Any
 from typing_extensions import Self
 
 from pathdex.data.interactions import Interactions
+from pathdex.data.item_details import ItemDetails
+from pathdex.data.source_table import Source
 from pathdex.recommenders.base import EstimatorState, Recommender
+from pathdex.recommenders.fit_inputs import fit_inputs
 from pathdex.training.callbacks import Callback
 
 
@@ -18,8 +21,15 @@ class FakeRecommender(Recommender):
     def get_params(self) -> dict[str, Any]:
         return {}
 
-    def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
-        self._items = data.items
+    def fit(
+        self,
+        data: Interactions | Source,
+        *,
+        items: ItemDetails | Source | None = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Self:
+        data, items = fit_inputs(data, items)
+        self._learn_from(data, items)
         return self
 
     def get_state(self) -> EstimatorState:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,7 +24,8 @@ from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Id, Vocabulary
 from pathdex.errors import BundleError, ConfigError, DataError, NotFittedError, QueryError, RunError, StorageError
-from pathdex.recommenders.base import Recommender, ScoredItem
+from pathdex.recommenders.base import Recommender
+from pathdex.recommenders.item_list import ScoredItem
 from pathdex.retrieval.filters import Filters
 from pathdex.storage.bundle import Bundle, write_bundle
 from pathdex.training.callbacks import Callback, StepProgress
@@ -172,8 +174,28 @@ class RecommenderContract(QueryContract, BundleContract):
             type(model).from_params({"no_such_parameter": 1}).fit(grouped_data(TEXT_IDS))
 
     def test_what_is_not_interactions_is_refused(self) -> None:
-        with pytest.raises(DataError, match="must be interactions, not str; read it first"):
-            self.make().fit("ratings.csv")  # type: ignore[arg-type]
+        with pytest.raises(DataError, match=r"ratings\.csv does not exist"):
+            self.make().fit("ratings.csv")
+        with pytest.raises(DataError, match="source=3: a int cannot be read; pass a path"):
+            self.make().fit(3)  # type: ignore[arg-type]
+
+    def test_titles_come_back_with_every_answer_and_travel_in_the_bundle(self, tmp_path: Path) -> None:
+        titles = pl.DataFrame({"item_id": TEXT_IDS[1:], "title": [f"The {one}" for one in TEXT_IDS[1:]], "price": 3})
+        rows = grouped_data(TEXT_IDS)
+        users = np.repeat(np.arange(rows.num_users), rows.sequences.lengths)
+        frame = pl.DataFrame({"user": users, "item": rows.items.ids(rows.sequences.values)})
+        model = self.make().fit(frame, items=titles)
+        opened = type(model).load(model.save(tmp_path / "bundle"))
+        for one in (model, opened):
+            answer = one.recommend([TEXT_IDS[3]], NUM_ITEMS)
+            expected = {item: None if item == TEXT_IDS[0] else f"The {item}" for item in ids_of(answer)}
+            assert {item.id: item.title for item in answer} == expected
+            assert {item.id: item.details for item in answer if item.id == TEXT_IDS[0]} == {TEXT_IDS[0]: {}}
+            assert answer.to_frame()["price"].drop_nulls().unique().to_list() == [3]
+            assert {item.title for item in one.similar_items(TEXT_IDS[3], 2)} != {None}
+            cheap = one.recommend([], NUM_ITEMS, where={"price": {"max": 3}})
+            assert set(ids_of(cheap)) == set(TEXT_IDS[1:])
+        assert model.fit(rows).recommend([TEXT_IDS[3]], 1)[0].title is None
 
     def test_an_unknown_query_option_is_refused(self, model: Recommender) -> None:
         with pytest.raises(QueryError, match=rf"no_such_option=3: {model.name} takes no such option") as caught:

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from pathdex.data.event_sources import open_source
     from pathdex.evaluation.protocol import Method, evaluate
     from pathdex.experiments.runs import Run
-    from pathdex.recommenders.base import Query, Recommender
+    from pathdex.recommenders.base import Recommender
     from pathdex.recommenders.brute_force import BruteForce
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
     from pathdex.recommenders.item_cf import ItemCF
     from pathdex.recommenders.popularity import Popularity
+    from pathdex.recommenders.query import Query
     from pathdex.recommenders.registry import load
     from pathdex.recommenders.stream_trainer import StreamTrainer
     from pathdex.server.client import Client
@@ -84,7 +85,7 @@ _HOMES = {
     "ItemCF": "pathdex.recommenders.item_cf",
     "Method": "pathdex.evaluation.protocol",
     "Popularity": "pathdex.recommenders.popularity",
-    "Query": "pathdex.recommenders.base",
+    "Query": "pathdex.recommenders.query",
     "Recommender": "pathdex.recommenders.base",
     "Run": "pathdex.experiments.runs",
     "RunOptions": "pathdex.config",

@@ -11,9 +11,10 @@
     ├── ServerError (ConnectionError)    a server is unreachable, refuses its client, or cannot answer now
     └── MissingExtraError (ImportError)  an optional package is not installed
 
+    DataWarning (UserWarning)            a source looks wrong and is read all the same
     AccuracyWarning (UserWarning)        a trained model is below a simple baseline on held-out data
     IndexHealthWarning (UserWarning)     an M-step left the index in bad shape
-                                         (docs/warnings.md explains the codes of both)
+                                         (docs/warnings.md explains the codes of these two)
 
 Config, data and query errors hold `Problem`s: the argument, its value, the rule it breaks and the remedy. Messages are
 written from these fields; nothing reads a field from a message.
@@ -133,6 +134,10 @@ class MissingExtraError(PathdexError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}; install it with: pip install 'pathdex[{extra}]'")
+
+
+class DataWarning(UserWarning):
+    """A source looks wrong and is read all the same; `pathdex.validate` lists everything."""
 
 
 class AccuracyWarning(UserWarning):

@@ -51,7 +51,26 @@ NATS = Feature("a stream of events in NATS JetStream (nats://...)", "nats", "nat
 KAFKA = Feature("a stream of events in Kafka (kafka://...)", "confluent_kafka", "kafka")
 IMPLICIT = Feature("the baseline implicit-als", "implicit", "peers")
 USEARCH = Feature("the HNSW graph of the baseline ffm-hnsw", "usearch", "ann")
-FEATURES = (PLOTTING, TENSORBOARD, SERVER, MESSAGES, CLIENT, REDIS, NATS, KAFKA, IMPLICIT, USEARCH)
+EXCEL = Feature("reading Excel files", "fastexcel", "excel")
+S3 = Feature("reading s3:// URLs", "s3fs", "s3")
+GOOGLE_STORAGE = Feature("reading gs:// URLs", "gcsfs", "gs")
+HUGGING_FACE = Feature("reading data sets of Hugging Face", "datasets", "hugging-face")
+FEATURES = (
+    PLOTTING,
+    TENSORBOARD,
+    SERVER,
+    MESSAGES,
+    CLIENT,
+    REDIS,
+    NATS,
+    KAFKA,
+    IMPLICIT,
+    USEARCH,
+    EXCEL,
+    S3,
+    GOOGLE_STORAGE,
+    HUGGING_FACE,
+)
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,17 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def titled_run(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run with an item table, which lacks items from 30 on; tests only read it."""
+    folder = tmp_path_factory.mktemp("titled")
+    rows = [f"{item},Item {item},{'a|b' if item % 2 else 'b'},{1960 + item}" for item in range(1, 30)]
+    (folder / "items.csv").write_text("\n".join(["item_id,title,genres,year", *rows]) + "\n")
+    flags = ["--items", folder / "items.csv", "--valid-users", 5, "--test-users", 6]
+    call("train", planted, "--out", folder / "run", *TINY, *flags)
+    return folder / "run"
+
+
+@pytest.fixture(scope="session")
 def run(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run; tests only read it."""
     folder = tmp_path_factory.mktemp("runs") / "tiny"

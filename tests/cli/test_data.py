@@ -25,7 +25,7 @@ def test_describe_prints_the_figures_and_writes_them(pathdex: Pathdex, ratings: 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "Error: {file} cannot be read"),
+        (b"", "Error: {file} is empty"),
         (b"user_id,item_id,timestamp\n", "Error: {file} has no rows"),
         (b"user_id,thing\n1,2\n", "Error: no item column found in {file}; its columns are: user_id, thing"),
         (b"user_id,item_id\n1,\n2,5\n", "Error: column 'item_id' of {file}: 1 of 2 rows have no item id"),

@@ -98,3 +98,15 @@ def test_results_that_cannot_be_written_are_an_error(pathdex: Pathdex, run: Path
     text = pathdex("evaluate", run, "--methods", "popularity", "--json", target, fails=1).stderr
     assert f"cannot write {target}" in text
     assert files_under(tmp_path) == {"file": b"keep"}
+
+
+def test_files_of_ones_own(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "later.csv").write_text("user,item\na,1\na,2\nb,3\n")
+    (tmp_path / "before.csv").write_text("user,item\na,5\n")
+    command = ["evaluate", run, "--test", tmp_path / "later.csv", "--methods", "popularity", "--n", 2]
+    halves = pathdex(*command, "--json", "-")
+    assert json.loads(halves.stdout)["users"] == 1
+    assert "Warning: only 1 users are held out" in halves.stderr
+    assert json.loads(pathdex(*command, "--history", tmp_path / "before.csv", "--json", "-").stdout)["users"] == 2
+    alone = pathdex("evaluate", run, "--history", tmp_path / "before.csv", fails=1).stderr
+    assert "--history needs --test; name the file with the rows to find" in alone

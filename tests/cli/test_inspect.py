@@ -51,3 +51,15 @@ def test_an_unknown_plot_format_is_refused_first(pathdex: Pathdex, run: Path, tm
 def test_a_model_without_paths_is_refused(pathdex: Pathdex, planted: Path, tmp_path: Path) -> None:
     saved = package.Popularity().fit(package.read(planted)).save(tmp_path / "popular")
     assert "a popularity model has no paths" in pathdex("inspect", saved, fails=1).stderr
+
+
+def test_the_items_on_a_path(pathdex: Pathdex, titled_run: Path) -> None:
+    found = json.loads(pathdex("inspect", titled_run, "--item", 3, "--json", "-").stdout)["paths"]
+    assert all("Item 3" in one["titles"] for one in found)
+    path = "-".join(map(str, found[0]["path"]))
+    text = pathdex("inspect", titled_run, "--path", path).stdout
+    assert path in text
+    assert pathdex("inspect", titled_run, "--item", 3).stdout.startswith("Paths of 3 (Item 3)")
+    assert "--path='x': must be one node per layer" in pathdex("inspect", titled_run, "--path", "x", fails=1).stderr
+    both = pathdex("inspect", titled_run, "--path", path, "--item", 3, fails=1).stderr
+    assert "pass one of --plot, --item and --path" in both

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import pathdex as package
-from tests.cli.conftest import Pathdex, files_under
+from tests.cli.conftest import TINY, Pathdex, call, files_under
 
 
 def items_of(text: str) -> list[str]:
@@ -25,6 +25,26 @@ def test_one_history_gives_what_the_library_gives(pathdex: Pathdex, run: Path) -
     expected = package.load(run).recommend(["1", "2", "3"], 4)
     assert items_of(text) == [str(one.id) for one in expected]
     assert not {"1", "2", "3"} & set(items_of(text))
+
+
+def test_titles_and_conditions_without_a_catalogue(pathdex: Pathdex, titled_run: Path, tmp_path: Path) -> None:
+    text = pathdex("recommend", titled_run, "--history", "1,2", "--n", 3, "--where", "year=..1963").stdout
+    assert "For 1 (Item 1), 2 (Item 2)" in text
+    assert "Item 3" in text
+    assert "1963" in text
+    flags = ["--history", "1,2", "--n", 3, "--where", "year=..1963", "--explain", "--json", "-"]
+    [item] = json.loads(pathdex("recommend", titled_run, *flags).stdout)["items"]
+    assert item["details"] == {"genres": "a|b", "year": 1963}
+    assert item["explanation"]["title"] == "Item 3"
+    (tmp_path / "users.csv").write_text("user,item\nx,1\n")
+    pathdex("recommend", titled_run, "--input", tmp_path / "users.csv", "--output", tmp_path / "out.csv")
+    assert pl.read_csv(tmp_path / "out.csv").columns == ["user", "rank", "item", "score", "title", "genres", "year"]
+
+
+def test_quiet_prints_results_only(pathdex: Pathdex, run: Path, histories: Path, tmp_path: Path) -> None:
+    command = ["recommend", run, "--input", histories, "--user", "who", "--output", tmp_path / "out.csv"]
+    assert "read like the training data" in pathdex(*command).stderr
+    assert pathdex(*command, "--overwrite", "--quiet").stderr == ""
 
 
 def test_filters(pathdex: Pathdex, run: Path) -> None:
@@ -64,6 +84,18 @@ def test_conditions_on_a_catalogue(
     flags = [flag for one in where for flag in ("--where", one)]
     command = ["recommend", run, "--history", "2,7", "--n", 40, "--keep-seen", "--catalogue", catalogue, *flags]
     assert set(items_of(pathdex(*command).stdout)) == {str(item) for item in expected}
+
+
+def test_conditions_on_cells_with_several_values(pathdex: Pathdex, run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "films.csv"
+    file.write_text('item_id,genres,tags\n1,Drama|War,"a,b"\n2,Drama,b\n3,War,c\n')
+    command = ["recommend", run, "--history", "9", "--n", 40, "--catalogue", file]
+    assert set(items_of(pathdex(*command, "--where", "genres=War").stdout)) == {"1", "3"}
+    assert set(items_of(pathdex(*command, "--where", "genres=War|Drama").stdout)) == {"1", "2", "3"}
+    assert set(items_of(pathdex(*command, "--where", "tags=b", "--lists", "tags=,").stdout)) == {"1", "2"}
+    assert set(items_of(pathdex(*command, "--where", "genres=War", "--lists", "genres=").stdout)) == {"3"}
+    wrong = pathdex(*command, "--where", "genres=War", "--lists", "genres", fails=1).stderr
+    assert "--lists='genres': must be COLUMN=SEPARATOR; write it as 'genres=,'" in wrong
 
 
 def test_an_invalid_condition_is_refused(pathdex: Pathdex, run: Path, catalogue: Path) -> None:
@@ -156,8 +188,8 @@ def test_an_existing_output_is_left_alone(pathdex: Pathdex, run: Path, histories
         (["--history", "1", "--beam", 0], "beam=0: must be"),
         (["--history", "1", "--n", 5, "--candidates", 2], "candidates=2: must be at least n=5"),
         (["--history", ","], "--history=',': must name at least one"),
-        (["--history", "1", "--where", "a=b"], "pass --catalogue and --where together, or neither"),
-        (["--history", "1", "--catalogue", "x.csv"], "pass --catalogue and --where together, or neither"),
+        (["--history", "1", "--where", "a=b"], "--where needs a table of items; pass --catalogue FILE, or train with"),
+        (["--history", "1", "--catalogue", "x.csv"], "pass --catalogue together with --where, or neither"),
         (
             ["--history", "1", "--catalogue", "x.csv", "--where", "a"],
             "--where='a': must be COLUMN=VALUE; write 'shelf=a|b'",
@@ -235,3 +267,46 @@ class TestDamagedBundles:
 
     def test_not_a_bundle(self, pathdex: Pathdex, tmp_path: Path) -> None:
         assert "is not a Pathdex bundle" in self.refused(pathdex, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def liking(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A run that was trained on ratings of at least 4 in uncommon columns, and its file."""
+    folder = tmp_path_factory.mktemp("liking")
+    rows = [f"u{n % 12};i{(n * 7) % 11};{5 if n % 3 else 1};{n}" for n in range(240)]
+    file = folder / "ratings.csv"
+    file.write_text("\n".join(["who;what;stars;at", *rows]) + "\n")
+    named = ["--user", "who", "--item", "what", "--time", "at", "--min-rating", 4, "--min-interactions", 2]
+    call("train", file, "--out", folder / "run", *TINY, *named, "--valid-users", 1, "--test-users", 1)
+    return folder / "run", file
+
+
+def test_a_file_is_read_like_the_training_data(pathdex: Pathdex, liking: tuple[Path, Path], tmp_path: Path) -> None:
+    run, file = liking
+    outcome = pathdex("recommend", run, "--input", file, "--output", tmp_path / "recs.parquet", "--n", 20)
+    said = "read like the training data: user='who', item='what', time='at', rating='stars', min_rating=4.0"
+    assert said in outcome.stderr
+    data = package.read(file, user="who", item="what", time="at", min_rating=4)
+    recs = pl.read_parquet(tmp_path / "recs.parquet")
+    liked = set(data.items.ids(data.sequences[0]))
+    # Items that were seen and not liked may be recommended, liked ones not.
+    assert not liked & set(recs.filter(pl.col("user") == data.users.id(0))["item"])
+
+
+def test_options_and_plain_override_what_is_remembered(
+    pathdex: Pathdex, liking: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run, file = liking
+    other = pathdex("recommend", run, "--input", file, "--output", tmp_path / "a.csv", "--min-rating", 1)
+    assert "min_rating" not in other.stderr
+    command = ["recommend", run, "--input", file, "--output", tmp_path / "b.csv", "--plain"]
+    assert "no user column found" in pathdex(*command, fails=1).stderr
+    plain = pathdex(*command, "--user", "who", "--item", "what")
+    assert "training data" not in plain.stderr
+
+
+def test_a_saved_model_remembers_too(liking: tuple[Path, Path], tmp_path: Path) -> None:
+    run, file = liking
+    same = package.load(package.load(run).save(tmp_path / "saved"))
+    assert same.reading is not None
+    assert package.read(file, like=same.reading).notes["dropped_low_rating"] == 80

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def test_a_config_file_that_is_not_there(pathdex: Pathdex, planted: Path, tmp_pa
 
 def test_more_held_out_users_than_there_are(pathdex: Pathdex, planted: Path, tmp_path: Path) -> None:
     text = pathdex("train", planted, "--out", tmp_path / "run", "--test-users", 100, fails=1).stderr
-    assert "valid_users + test_users=103: only 60 of 60 users" in text
+    assert "valid_users + test_users=109: only 60 of 60 users" in text
     assert list(tmp_path.iterdir()) == []
 
 
@@ -219,3 +220,21 @@ def test_ctrl_c_while_data_is_prepared_leaves_no_folder(
     monkeypatch.setattr("pathdex.experiments.runs.save_split", interrupt)
     pathdex("train", planted, "--out", tmp_path / "run", *TINY, fails=130)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_item_table_is_part_of_the_run(pathdex: Pathdex, planted: Path, titled_run: Path, tmp_path: Path) -> None:
+    run = Run.open(titled_run)
+    assert run.request["items"]["source"].endswith("items.csv")
+    details = run.details()
+    assert details is not None
+    assert details.title(3) == "Item 3"
+    # A resumed run reads the table of the run, not the file, which may have changed.
+    begun = Run(tmp_path / "begun", run.request)
+    shutil.copytree(titled_run, begun.path, ignore=shutil.ignore_patterns("bundle", "LOCK"))
+    items = Path(run.request["items"]["source"])
+    pathdex("train", "--out", begun.path, "--resume", "--items", items)
+    assert begun.model().recommend([1], 1)[0].title is not None
+    other = pathdex("train", "--out", begun.path, "--resume", "--items", planted, fails=1).stderr
+    assert "a run is resumed with its own options: source=" in other
+    alone = pathdex("train", planted, "--out", tmp_path / "new", "--title", "name", fails=1).stderr
+    assert "title: there is no item table; name the file with --items" in alone

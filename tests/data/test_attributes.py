@@ -181,3 +181,25 @@ class TestCache:
             masks = list(pool.map(lambda year: aligned.mask({"year": year}), years))
         assert [mask.tolist() for mask in masks] == [expected[year] for year in years]
         assert aligned._cache._bytes == sum(aligned._cache._size(*one) for one in aligned._cache._masks.items()) <= 3000
+
+
+GENRES = pl.DataFrame(
+    {"item": ["x", "y", "z"], "genres": ["Drama|War", "Drama", "War|Drama"], "tags": ["a,b", "b", "c"]}
+)
+
+
+def test_cells_with_several_values_match_by_element() -> None:
+    aligned = Attributes.read(GENRES).align(Vocabulary(["x", "y", "z"]))
+    assert aligned.mask({"genres": "War"}).tolist() == [True, False, True]
+    assert aligned.mask({"genres": ["Drama"]}).tolist() == [True, True, True]
+    assert aligned.mask({"tags": "b"}).tolist() == [False, True, False]
+    with pytest.raises(QueryError, match=r"holds several values per item, separated by '\|'; pass one of them"):
+        aligned.mask({"genres": "Drama|War"})
+
+
+def test_lists_are_declared() -> None:
+    table = Attributes.read(GENRES, lists={"genres": None, "tags": ","})
+    aligned = table.align(Vocabulary(["x", "y", "z"]))
+    assert aligned.mask({"genres": "Drama|War"}).tolist() == [True, False, False]
+    assert aligned.mask({"tags": "b"}).tolist() == [True, True, False]
+    assert "tags: list of text" in repr(table)

@@ -12,8 +12,8 @@ from scipy import sparse
 
 from pathdex.data import read
 from pathdex.data.attributes import Attributes
-from pathdex.data.formats import reading
-from pathdex.errors import DataError
+from pathdex.data.source_table import reading
+from pathdex.errors import DataError, MissingExtraError
 
 ROWS = {"user_id": ["u2", "u1", "u1"], "item_id": ["b", "c", "a"], "timestamp": [5, 9, 7]}
 FRAME = pl.DataFrame(ROWS)
@@ -184,15 +184,14 @@ def test_a_missing_path(tmp_path):
 
 
 def test_an_unknown_suffix(tmp_path):
-    path = tmp_path / "rows.xlsx"
+    path = tmp_path / "rows.docx"
     path.write_text("")
-    refused(path, r"the suffix '\.xlsx' is unknown; known are \.csv, .* format=: csv, tsv, parquet")
+    refused(path, r"the suffix '\.docx' is unknown; known are \.csv, .* format=: csv, tsv, parquet")
 
 
 def test_an_unknown_format(tmp_path):
-    refused(
-        tmp_path, "format='excel': must be one of csv, tsv, parquet, jsonl, inter, movielens, amazon", format="excel"
-    )
+    known = "csv, tsv, parquet, arrow, jsonl, json, excel, inter, movielens, amazon"
+    refused(tmp_path, f"format='word': must be one of {known}", format="word")
 
 
 def test_format_is_for_files_only():
@@ -200,12 +199,14 @@ def test_format_is_for_files_only():
 
 
 def test_a_source_of_another_type():
-    refused([1, 2], r"source=\[1, 2\]: a list cannot be read; pass a path, a pandas or polars frame")
+    refused({1: 2}, r"source=\{1: 2\}: a dict cannot be read; pass a path, a URL, a list of paths, a pandas or polars")
+    refused([1, 2], r"source=\[1, 2\]: must be a list of paths or URLs, and not empty; pass frames one by one")
+    refused([], r"source=\[\]: must be a list of paths")
 
 
 def test_a_folder_without_data(tmp_path):
     (tmp_path / "notes.txt").write_text("nothing")
-    refused(tmp_path, r"holds no data: it has neither Parquet files nor ratings\.dat or ratings\.csv")
+    refused(tmp_path, r"holds no data: it has neither ratings\.dat nor ratings\.csv nor files with a known")
     refused(tmp_path, "holds no Parquet files", format="parquet")
     refused(tmp_path, "is not a MovieLens folder", format="movielens")
 
@@ -213,7 +214,11 @@ def test_a_folder_without_data(tmp_path):
 def test_a_zip_without_ratings(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
         packed.writestr("readme.txt", "hello")
-    refused(tmp_path / "a.zip", r"is not a MovieLens archive: it holds neither ratings\.dat nor ratings\.csv")
+        packed.writestr("rows.csv", "user,item\n1,2\n")
+    refused(tmp_path / "a.zip", r"is no MovieLens archive and holds 2 files \(readme.txt, rows.csv\); unpack it")
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as packed:
+        packed.writestr("rows.parquet", "")
+    refused(tmp_path / "b.zip", r"holds rows\.parquet, which is no CSV or TSV file; unpack it")
 
 
 def test_damaged_files(tmp_path):
@@ -224,9 +229,6 @@ def test_damaged_files(tmp_path):
         "text.parquet": b"user,item\n",
         "empty.parquet": b"",
         "cut.zip": b"PK\x03\x04rest",
-        "binary.csv": b"user,item\n\xff\xfe,2\n",
-        "long.csv": b"user,item\n1,2\n3,4,5\n",
-        "empty.csv": b"",
         "text.csv.gz": b"\x1f\x8b\x08 no gzip",
         "broken.jsonl": b'{"user": 1, "item": \n',
     }
@@ -268,3 +270,62 @@ def test_parquet_files_of_different_schemas(tmp_path):
 def test_a_pandas_column_of_mixed_types():
     mixed = pd.DataFrame({"user": [1, "a"], "item": [1, 2]}, dtype=object)
     refused(mixed, r"the DataFrame cannot be read .* for a frame: cast columns of mixed types")
+
+
+@pytest.mark.parametrize("name", ["empty.csv", "empty.csv.gz", "empty.json", "empty.arrow"])
+def test_an_empty_file_is_called_empty(tmp_path, name):
+    (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith("gz") else b"")
+    refused(tmp_path / name, "is empty; check that it was written completely")
+
+
+def test_globs_lists_and_folders_of_csv_are_one_table(tmp_path):
+    for part, rows in (("1", FRAME[:2]), ("2", FRAME[2:])):
+        rows.write_csv(tmp_path / f"part{part}.csv")
+    (tmp_path / "notes.txt").write_text("about the files")
+    files = [tmp_path / "part1.csv", str(tmp_path / "part2.csv")]
+    for source in (files, str(tmp_path / "part*.csv"), tmp_path):
+        assert histories(read(source)) == EXPECTED
+    refused(str(tmp_path / "no*.csv"), r"no\*\.csv matches no file; check the path")
+
+
+def test_files_with_other_columns_are_named(tmp_path):
+    FRAME.write_csv(tmp_path / "a.csv")
+    FRAME.rename({"item_id": "sku"}).write_csv(tmp_path / "b.csv")
+    refused(tmp_path, r"b\.csv has other columns than .*a\.csv \(item_id, sku\); pass files with the same columns")
+
+
+def test_a_folder_of_several_formats(tmp_path):
+    FRAME.write_csv(tmp_path / "a.csv")
+    FRAME.write_ndjson(tmp_path / "b.jsonl")
+    refused(tmp_path, r"holds files of several formats \(.*a\.csv.*\); pass those of one format")
+
+
+@pytest.mark.parametrize("option", [{"separator": ";"}, {"encoding": "latin-1"}, {"header": False}])
+def test_options_of_text_files_are_for_text_files_only(tmp_path, option):
+    FRAME.write_parquet(tmp_path / "rows.parquet")
+    refused(tmp_path / "rows.parquet", "is for text files only; leave it out for the format parquet", **option)
+    refused(FRAME, "is for text files only; leave it out for a DataFrame", **option)
+
+
+def test_json_arrays_and_json_lines_called_json(tmp_path):
+    (tmp_path / "array.json").write_text(FRAME.write_json())
+    (tmp_path / "lines.json").write_text(FRAME.write_ndjson())
+    for name in ("array.json", "lines.json"):
+        assert histories(read(tmp_path / name)) == EXPECTED
+
+
+def test_excel_needs_its_extra_or_is_read(tmp_path):
+    pytest.importorskip("fastexcel")
+    pytest.importorskip("xlsxwriter")
+    FRAME.write_excel(tmp_path / "rows.xlsx")
+    assert histories(read(tmp_path / "rows.xlsx")) == EXPECTED
+
+
+def test_excel_without_its_extra_names_it(tmp_path, monkeypatch):
+    def missing(*_, **__):
+        raise ModuleNotFoundError("fastexcel")
+
+    monkeypatch.setattr(pl, "read_excel", missing)
+    (tmp_path / "rows.xlsx").write_bytes(b"PK")
+    with pytest.raises(MissingExtraError, match=r"reading Excel files needs fastexcel; .*pathdex\[excel\]"):
+        read(tmp_path / "rows.xlsx")

@@ -4,6 +4,8 @@ import pytest
 from pathdex.data import read
 from pathdex.errors import DataError
 
+FILL_IN = "fill in or remove these rows, or drop them with drop_missing=True (--drop-missing)"
+
 
 def problems(frame, **options):
     with pytest.raises(DataError) as caught:
@@ -36,20 +38,16 @@ def test_every_problem_is_reported_at_once(tmp_path):
         "b,y,6,\n",  # 8: no rating
     )
     assert problems(path, min_rating=4) == [
-        f"column 'user' of {path}: 1 of 8 rows have no user id (rows 2, the first row of data is 1); "
-        "fill in or remove these rows",
-        f"column 'item' of {path}: 1 of 8 rows have no item id (rows 3, the first row of data is 1); "
-        "fill in or remove these rows",
+        f"column 'user' of {path}: 1 of 8 rows have no user id (rows 2, the first row of data is 1); " + FILL_IN,
+        f"column 'item' of {path}: 1 of 8 rows have no item id (rows 3, the first row of data is 1); " + FILL_IN,
         f"column 'time' of {path}: 1 of 8 rows have no timestamp (rows 4, the first row of data is 1); "
-        "fill in or remove these rows, or drop the column to keep the order of the rows",
+        f"{FILL_IN}, or drop the column to keep the order of the rows",
         f"column 'time' of {path}: 1 of 8 rows have a timestamp that cannot be parsed (rows 5, the first row of "
         "data is 1); write all as numbers, or all as ISO 8601 such as 2014-07-23T18:00:00",
         f"column 'rating' of {path}: 1 of 8 rows have no rating or NaN (rows 8, the first row of data is 1); "
-        "fill in or remove these rows",
+        + FILL_IN,
         f"column 'rating' of {path}: 1 of 8 rows have a rating that is not a number (rows 6, the first row of data "
         "is 1); write ratings as numbers",
-        f"column 'rating' of {path}: 1 of 8 rows have a rating below 0 (rows 7, the first row of data is 1); "
-        "shift the scale to start at 0",
     ]
 
 
@@ -67,3 +65,13 @@ def test_a_column_of_nulls_only():
 def test_no_rows(tmp_path):
     assert problem(csv(tmp_path, "user,item\n")) == f"{tmp_path / 'rows.csv'} has no rows"
     assert problem(pl.DataFrame({"user": [], "item": []})) == "the DataFrame has no rows"
+
+
+def test_rows_that_lack_a_value_can_be_dropped(tmp_path):
+    path = csv(tmp_path, "user,item,time\n1,7,1\n,7,2\n2,,3\n2,8,\n2,9,4\n")
+    data = read(path, drop_missing=True)
+    assert data.notes["dropped_missing"] == 3
+    assert (data.users.ids([0, 1]), data.items.ids([0, 1])) == ([1, 2], [7, 9])
+    assert problems(csv(tmp_path, "user,item\n,7\n"), drop_missing=True) == [
+        f"{path} has no rows in which no value is missing, of 1"
+    ]

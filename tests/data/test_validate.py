@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from pathdex.data import Finding, read, validate
-from pathdex.errors import DataError, Problem
+from pathdex.errors import DataError, DataWarning, Problem
 
 
 def codes(findings):
@@ -21,10 +21,11 @@ def frame(**columns):
     return pl.DataFrame(columns)
 
 
-def test_good_data_gives_one_info():
+def test_good_data_gives_its_columns_and_size():
     findings = validate(frame(user=[1, 1, 2, 2], item=[1, 2, 1, 2], time=[1, 2, 3, 4]), test_users=1)
     rule = "the DataFrame gives Interactions(2 users, 2 items, 4 interactions)"
-    assert findings == [Finding("info", "D410", Problem(rule))]
+    columns = "columns: user = 'user', item = 'item', time = 'time'"
+    assert findings == [Finding("info", "D415", Problem(columns)), Finding("info", "D410", Problem(rule))]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_good_data_gives_one_info():
         (frame(user=[None, 1], item=[[1], [2]]), {}, ["D202", "D201"]),
         (frame(user=[1.5], item=[1], time=["soon"]), {}, ["D203", "D205"]),
         (frame(user=[1], item=[1], time=[float("nan")]), {}, ["D204"]),
-        (frame(user=[1, 1, 1], item=[1, 2, 3], rating=["x", None, "-1"]), {"min_rating": 1}, ["D206", "D207", "D208"]),
+        (frame(user=[1, 1, 1], item=[1, 2, 3], rating=["x", None, "-1"]), {"min_rating": 1}, ["D206", "D207"]),
         (frame(user=[1], item=[1]), {"min_interactions": 5}, ["D301"]),
     ],
 )
@@ -114,3 +115,25 @@ def test_validation_does_not_change_the_file(tmp_path):
     validate(path)
     assert path.stat().st_mtime_ns == before.st_mtime_ns
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]
+
+
+def test_what_looks_wrong_is_listed_and_warned_of(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("user_id,customer_id,item,item,vote\n1.0,9,a,x,-1\n2.0,9,b,y,1,extra\n2.0,9,c,z,1\n")
+    warned = [one for one in validate(file, rating="vote") if one.level == "warning"]
+    assert [one.code for one in warned] == ["D411", "D412", "D414", "D416", "D413", "D403"]
+    assert "the header of" in warned[0].message
+    assert "has 'item' more than once; the first column of that name is used" in warned[0].message
+    assert "have more than the 5 fields of the first line (lines 3); the rest is ignored" in warned[1].message
+    assert "could be the user ('user_id', 'customer_id'); 'user_id' is used; name the right one" in warned[2].message
+    with pytest.warns(DataWarning) as caught:
+        data = read(file, rating="vote")
+    assert [str(one.message) for one in caught] == [one.message for one in warned[:5]]
+    assert data.users.ids([0, 1]) == [1, 2]
+    assert "D416" not in [one.code for one in validate(file, min_rating=1)]
+
+
+def test_a_named_column_is_not_ambiguous():
+    source = frame(user=[1, 1], customer=[2, 2], item=[1, 2])
+    assert "D414" in [one.code for one in validate(source)]
+    assert "D414" not in [one.code for one in validate(source, user="customer")]

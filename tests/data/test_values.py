@@ -10,13 +10,14 @@ import pytest
 from pathdex.data import read
 from pathdex.data.findings import Finding
 from pathdex.data.values import id_values, rating_values, time_values
+from pathdex.errors import DataWarning
 from tests.data.test_rows import csv, problem, problems
 
 
 def test_rules_carry_their_codes():
     assert [rule.code for rule in id_values("user", "u", pl.Float64(), text_file=False).rules] == ["D201", "D203"]
     assert [rule.code for rule in time_values("time", "t", pl.String(), "5").rules] == ["D204", "D205"]
-    assert [rule.code for rule in rating_values("rating", "r", pl.String()).rules] == ["D206", "D207", "D208"]
+    assert [rule.code for rule in rating_values("rating", "r", pl.String()).rules] == ["D206", "D207", "D416"]
 
 
 def test_an_impossible_type_is_a_finding():
@@ -78,13 +79,20 @@ def test_text_ids_of_typed_sources_stay_text():
         (["7", "-12"], [-12, 7]),
         (["07", "12"], ["07", "12"]),
         (["7", "x"], ["7", "x"]),
-        (["7", "1.0"], ["1.0", "7"]),
+        (["7", "1.5"], ["1.5", "7"]),
+        (["07", "1.0"], ["07", "1.0"]),
         (["7", "99999999999999999999"], ["7", "99999999999999999999"]),
     ],
 )
 def test_ids_in_text_files_become_integers_only_if_all_print_as_the_same_text(tmp_path, ids, expected):
     data = read(csv(tmp_path, "user,item\n" + "".join(f"{one},1\n" for one in ids)))
     assert data.users.ids(range(len(data.users))) == expected
+
+
+def test_whole_numbers_with_a_point_are_integers_in_text_files_as_in_frames(tmp_path):
+    with pytest.warns(DataWarning, match=r"user ids such as 12\.0 are read as whole numbers"):
+        data = read(csv(tmp_path, "user,item\n12.0,1\n7,1\n"))
+    assert data.users.ids([0, 1]) == read(pl.DataFrame({"user": [12.0, 7.0], "item": [1, 1]})).users.ids([0, 1])
 
 
 MOMENT = 1_388_570_400  # 2014-01-01 10:00:00 UTC
@@ -129,7 +137,8 @@ def test_decimal_ratings_are_numbers():
 def test_unused_ratings_are_not_checked():
     frame = pl.DataFrame({"user": [1], "item": [2], "score": [-3]})
     assert read(frame).num_interactions == 1
-    assert "1 of 1 rows have a rating below 0" in problem(frame, rating="score")
+    with pytest.warns(DataWarning, match="1 of 1 rows have a rating below 0 and are kept"):
+        assert read(frame, rating="score").num_interactions == 1
 
 
 def test_numbers_and_dates_in_one_column_are_an_error():

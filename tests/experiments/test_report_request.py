@@ -32,10 +32,13 @@ def test_options_override_the_preset() -> None:
     assert later.split == {"kind": "temporal"}
 
 
-def test_a_quick_run_has_one_seed_few_epochs_and_no_tuning() -> None:
+def test_a_quick_run_has_one_seed_four_methods_and_no_tuning() -> None:
     quick = make_report_request(replace(EVENTS, quick=True, parameters={"deep-retrieval": {"epochs": 1}}))
     assert (quick.seeds, quick.tuned) == ((0,), ())
-    assert quick.parameters["deep-retrieval"] == {"epochs": 1, "rounds": 2, "final_epochs": 1}
+    assert quick.parameters["deep-retrieval"] == {"epochs": 1}
+    assert quick.methods == tuple(EVENTS.methods)
+    unnamed = make_report_request(replace(EVENTS, quick=True, methods=()))
+    assert unnamed.methods == ("popularity", "item-cf", "deep-retrieval", "brute-force")
     assert quick.budget.max_held_out == 200
     assert make_report_request(replace(EVENTS, quick=True, seeds=[4, 5])).seeds == (4, 5)
 

@@ -195,6 +195,8 @@ def test_a_request_that_is_not_recorded_leaves_the_folder_free(tmp_path):
 
 def test_a_stream_that_has_published_nothing_says_so(tmp_path):
     with StreamFolder.open(tmp_path / "live", REQUEST) as keeper:
+        with pytest.raises(RunError, match="has not published a model yet"):
+            pathdex.load(tmp_path / "live")
         keeper.record_request()
     with pytest.raises(RunError, match="has not published a model yet"):
         pathdex.load(tmp_path / "live")

@@ -41,5 +41,7 @@ def test_ids_are_a_collection() -> None:
     assert id_list("deny", (one for one in "ab")) == ["a", "b"]
     with pytest.raises(QueryError, match=r"deny='ab': must be a list of ids, not a string; pass \['ab'\]"):
         check_ids("deny", "ab")
-    with pytest.raises(QueryError, match=r"deny=5: must be a list of ids; pass strings or integers"):
+    with pytest.raises(QueryError, match=r"deny=5: must be a list of ids; pass \[5\]"):
         check_ids("deny", 5)
+    with pytest.raises(QueryError, match=r"deny=0.5: must be a list of ids; pass strings or integers"):
+        check_ids("deny", 0.5)

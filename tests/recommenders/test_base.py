@@ -10,12 +10,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+import pathdex
 from pathdex.data.attributes import Attributes
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import BundleError, QueryError
-from pathdex.recommenders.base import EstimatorState, Query, ScoredItem
+from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.bundle_checks import check_names
+from pathdex.recommenders.item_list import ScoredItem
+from pathdex.recommenders.query import Query
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
 from pathdex.storage.array_spec import index_spec
@@ -253,3 +256,18 @@ def test_a_history_that_is_no_list_is_refused(model: Recorder, history: Any) -> 
 def test_exclude_seen_is_true_or_false(model: Recorder) -> None:
     with pytest.raises(QueryError, match=r"^exclude_seen='no': must be true or false"):
         model.recommend(["a"], exclude_seen="no")  # type: ignore[arg-type]
+
+
+def test_the_repr_shows_parameters_and_state() -> None:
+    model = pathdex.ItemCF(neighbours=7)
+    assert repr(model) == "ItemCF(neighbours=7): not fitted"
+    model.fit(pl.DataFrame({"user": [1, 1], "item": ["a", "b"]}), items=pl.DataFrame({"item": ["a"], "title": ["A"]}))
+    assert repr(model) == "ItemCF(neighbours=7): fitted on 2 items with details"
+    assert "<tr><th>neighbours</th><td>7</td></tr>" in model._repr_html_()
+    assert repr(pathdex.DeepRetrieval(depth=2)) == "DeepRetrieval(depth=2): not fitted"
+
+
+def test_a_single_id_instead_of_a_history_explains_itself() -> None:
+    model = pathdex.Popularity().fit(pl.DataFrame({"user": [1, 1], "item": [1, 2]}))
+    with pytest.raises(QueryError, match=r"history=1: must be a list of ids; pass \[1\] for a history of that"):
+        model.recommend(1)  # type: ignore[arg-type]

@@ -49,6 +49,18 @@ def test_file_has_the_answers_of_all_users(
     assert seen[-1] == (2, 2)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_details_of_items(model: Popularity, tmp_path: Path, ending: str) -> None:
+    table = pl.DataFrame({"item": [20, 30], "title": ["Twenty", "Thirty"], "tags": [["a", "b"], []], "score": [1, 2]})
+    described = Popularity.from_bundle(model.to_bundle()).describe_items(table)
+    file = tmp_path / f"r.{ending}"
+    recommend_file(described, interactions([("x", 30)]), file, 2)
+    reader = {"csv": pl.read_csv, "parquet": pl.read_parquet, "jsonl": pl.read_ndjson}[ending]
+    tags = ["a|b", None] if ending == "csv" else [["a", "b"], None]
+    assert reader(file).rows() == [("x", 1, 20, 2.0, "Twenty", tags[0], 1), ("x", 2, 10, 1.0, None, tags[1], None)]
+    assert reader(file).columns == ["user", "rank", "item", "score", "title", "tags", "item_score"]
+
+
 def test_filters_are_passed_to_the_model(model: Popularity, tmp_path: Path) -> None:
     recommend_file(model, interactions([("x", 30)]), tmp_path / "r.jsonl", 3, exclude_seen=False, deny=[20])
     assert pl.read_ndjson(tmp_path / "r.jsonl")["item"].to_list() == [30, 10]

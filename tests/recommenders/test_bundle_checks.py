@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pathdex.errors import ConfigError
-from pathdex.recommenders.bundle_checks import bundle_problems, check_names, check_object, split_ids
+from pathdex.recommenders.bundle_checks import bundle_problems, check_names, check_object, split_arrays
 from pathdex.storage.array_spec import weight_spec
 from pathdex.storage.bundle import Bundle
 from pathdex.storage.bundle_rules import BundleRules
@@ -47,5 +47,5 @@ def test_names_are_exact() -> None:
 
 
 def test_ids_are_told_from_other_arrays() -> None:
-    ids, others = split_ids({"items.ids": IDS, "x": IDS})
+    ids, _, others = split_arrays({"items.ids": IDS, "x": IDS})
     assert (list(ids), list(others)) == (["ids"], ["x"])

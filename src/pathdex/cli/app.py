@@ -14,10 +14,12 @@ from pathdex.cli.compare import compare
 from pathdex.cli.demo import demo
 from pathdex.cli.doctor import doctor
 from pathdex.cli.evaluate import evaluate
+from pathdex.cli.explain import explain, why_not
 from pathdex.cli.inspect import inspect
 from pathdex.cli.recommend import recommend
 from pathdex.cli.reproduce import reproduce
 from pathdex.cli.serve import serve
+from pathdex.cli.similar import similar
 from pathdex.cli.simulate import simulate
 from pathdex.cli.stream import stream
 from pathdex.cli.train import train
@@ -65,6 +67,9 @@ for function in (
     reproduce,
     simulate,
     recommend,
+    similar,
+    explain,
+    why_not,
     inspect,
     serve,
     stream,

@@ -8,12 +8,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Annotated, Any, ParamSpec
 
 import typer
 
-from pathdex.cli.console import err
+from pathdex.cli.console import err, silence
 from pathdex.errors import ConfigError, PathdexError, Problem
 
 P = ParamSpec("P")
@@ -27,6 +28,8 @@ RunPath = Annotated[
         help="The --out folder of `pathdex train` or `pathdex stream`, a live folder, or a saved model.", metavar="RUN"
     ),
 ]
+JSON_ARGUMENT = "json_file"
+_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results, warnings and errors only.")]
 _Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -37,27 +40,44 @@ def command(function: Callable[P, None]) -> Callable[..., None]:
     exits with code 130. Other exceptions are bugs and propagate.
     """
     signature = inspect.signature(function, eval_str=True)
-    debugging = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug)
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+        for name, annotation in (("debug", _Debug), ("quiet", _Quiet))
+    ]
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        debug = kwargs.pop("debug", False)
+        debug, quiet = kwargs.pop("debug", False), bool(kwargs.pop("quiet", False))
         try:
-            with _plain_warnings():
+            with _plain_warnings(), _json_output(kwargs) as tables, silence(messages=quiet, tables=not tables):
                 function(*args, **kwargs)
         except PathdexError as error:
             if debug:
                 raise
-            err().print(f"Error: {error}", style="red")
+            err(always=True).print(f"Error: {error}", style="red")
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as interrupt:
-            err().print(str(interrupt) or "Interrupted.")
+            err(always=True).print(str(interrupt) or "Interrupted.")
             raise typer.Exit(INTERRUPTED) from None
 
     run.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*signature.parameters.values(), debugging]
+        parameters=[*signature.parameters.values(), *shared]
     )
     return run
+
+
+@contextmanager
+def _json_output(arguments: dict[str, Any]) -> Iterator[bool]:
+    """Print what a command writes to `--json -`, and only that; yields whether tables are shown."""
+    if str(arguments.get(JSON_ARGUMENT)) != "-":
+        yield True
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "results.json"
+        arguments[JSON_ARGUMENT] = file
+        yield False
+        if file.exists():
+            typer.echo(file.read_text(), nl=False)
 
 
 def gathers(
@@ -95,7 +115,7 @@ def option(name: str, kind: Any, help: str, *, panel: str, switch: bool = False)
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        err().print(f"Warning: {message}", style="yellow")
+        err(always=True).print(f"Warning: {message}", style="yellow")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

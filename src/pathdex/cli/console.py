@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich.console import Console
 
 LOG_WIDTH = 160
 """Columns when the output is not a terminal."""
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+_NO_TABLES: ContextVar[bool] = ContextVar("no_tables", default=False)
 
 
 def out() -> Console:
     """The console for results."""
-    return _console(stderr=False)
+    return _console(stderr=False, quiet=_NO_TABLES.get())
 
 
-def err() -> Console:
-    """The console for progress, warnings and errors."""
-    return _console(stderr=True)
+def err(*, always: bool = False) -> Console:
+    """The console for progress and messages; `always` for warnings and errors, which `--quiet` shows as well."""
+    return _console(stderr=True, quiet=_QUIET.get() and not always)
 
 
-def _console(*, stderr: bool) -> Console:
+def is_quiet() -> bool:
+    """Whether `--quiet` was given."""
+    return _QUIET.get()
+
+
+@contextmanager
+def silence(*, messages: bool, tables: bool) -> Iterator[None]:
+    """Drop progress and messages, tables, or both, while the block runs."""
+    tokens = _QUIET.set(messages), _NO_TABLES.set(tables)
+    try:
+        yield
+    finally:
+        _QUIET.reset(tokens[0])
+        _NO_TABLES.reset(tokens[1])
+
+
+def _console(*, stderr: bool, quiet: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     # Item ids may hold brackets and colons, which are not markup.
     return Console(
@@ -28,6 +49,7 @@ def _console(*, stderr: bool) -> Console:
         markup=False,
         emoji=False,
         highlight=False,
+        quiet=quiet,
         soft_wrap=not stream.isatty(),
         width=None if stream.isatty() else LOG_WIDTH,
     )

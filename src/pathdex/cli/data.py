@@ -34,11 +34,13 @@ def describe(source: DataPath, reading: dict[str, Any], json_file: JsonFile = No
     """
     from pathdex.data import describe as figures_of
     from pathdex.data import read
+    from pathdex.data.describe import columns_read
     from pathdex.storage.json_file import write_json
 
-    figures = figures_of(read(source, **reading))
+    data = read(source, **reading)
+    figures = figures_of(data)
     console = out()
-    console.print(pairs(str(source), _facts(figures)))
+    console.print(pairs(str(source), {"columns": columns_read(data), **_facts(figures)}))
     quantiles = list(figures["sequence_length"])
     spread = [
         [name, *(f"{figures[key][quantile]:,.1f}" for quantile in quantiles)]

@@ -11,6 +11,7 @@ from pathdex.cli.command import split_integers, split_list
 from pathdex.cli.console import err, out
 from pathdex.cli.options import JsonFile
 from pathdex.cli.progress import show_progress
+from pathdex.errors import QueryError
 
 
 def evaluate(
@@ -24,6 +25,14 @@ def evaluate(
         str | None, Option(help="Some of deep-retrieval, brute-force, item-cf, popularity. [default: all]")
     ] = None,
     on: Annotated[str, Option(help="Held-out users: test or valid.")] = "test",
+    test: Annotated[
+        str | None,
+        Option(help="Evaluate on this file instead: the second half of each user's rows.", metavar="FILE"),
+    ] = None,
+    history: Annotated[
+        str | None,
+        Option(help="What users did before the rows of --test, which are then all to be found.", metavar="FILE"),
+    ] = None,
     json_file: JsonFile = None,
     loss_file: Annotated[
         Path | None, Option("--loss-json", help="Write the retrieval loss here.", metavar="FILE")
@@ -38,13 +47,17 @@ def evaluate(
 
         pathdex evaluate runs/first
 
+        pathdex evaluate runs/first --test later.csv --history ratings.csv
+
         pathdex evaluate runs/first --n 10 --candidates 50,100,200 --beam 10,50 --json figures.json
     """
     from pathdex.evaluation.comparison import METHODS, comparison_methods, held_out_queries, search_options
     from pathdex.evaluation.decomposition import decompose
+    from pathdex.evaluation.own_data import own_queries
     from pathdex.evaluation.protocol import evaluate as evaluate_methods
     from pathdex.evaluation.report import decomposition_tables, evaluation_tables
     from pathdex.experiments.runs import Run
+    from pathdex.experiments.splitting import few_users_note
     from pathdex.recommenders.brute_force import BruteForce
 
     beams, counts = split_integers(beam, "--beam"), split_integers(candidates, "--candidates")
@@ -52,8 +65,13 @@ def evaluate(
     names = split_list(methods, "--methods") or METHODS
     run = Run.open(folder)
     model, split = run.model(), run.split()
-    queries, item_counts = held_out_queries(split, on), split.train.item_counts()
-    err().print(f"{len(queries):,} {on} users; fitting the baselines on {split.train!r}")
+    item_counts = split.train.item_counts()
+    if history is not None and test is None:
+        raise QueryError("--history needs --test", remedy="name the file with the rows to find")
+    queries = held_out_queries(split, on) if test is None else own_queries(model, test, history=history)
+    if note := few_users_note(queries):
+        err(always=True).print(f"Warning: {note}", style="yellow")
+    err().print(f"{len(queries):,} {on if test is None else test} users; fitting the baselines on {split.train!r}")
     compared = comparison_methods(model, split.train, options=options, names=names)
     with show_progress("evaluating") as progress:
         result = evaluate_methods(compared, queries, n=n, item_counts=item_counts, progress=progress)

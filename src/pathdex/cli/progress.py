@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
-from pathdex.cli.console import err
+from pathdex.cli.console import err, is_quiet
 from pathdex.progress import Progress, count_text
 from pathdex.training.callbacks import Callback, StepProgress, describe_record, format_figures, interactive
 
@@ -65,5 +65,7 @@ class TrainingLog(Callback):
 
 
 def training_callbacks() -> list[Callback] | None:
-    """A `TrainingLog` in a log; on a terminal None, which means the default progress bar."""
+    """A `TrainingLog` in a log; on a terminal None, which means the default progress bar. None of them if quiet."""
+    if is_quiet():
+        return []
     return None if interactive() else [TrainingLog()]

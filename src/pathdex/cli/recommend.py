@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,21 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from pathdex.cli.answers import answer_json, answer_table, label
 from pathdex.cli.command import RunPath, split_list
-from pathdex.cli.console import out
-from pathdex.cli.options import takes_columns
+from pathdex.cli.console import err, out
+from pathdex.cli.options import CatalogueLists, JsonFile, declared_lists, takes_reading
 from pathdex.cli.progress import show_progress
 from pathdex.errors import QueryError
-from pathdex.tables import TextTable
 
 if TYPE_CHECKING:
+    from pathdex.data.interactions import Interactions
+    from pathdex.data.reading import Reading
     from pathdex.recommenders.base import Recommender
 
 BATCH = "Many users"
 _RANGE = re.compile(r"(?P<min>-?[0-9][0-9.eE+-]*?)?\.\.(?P<max>-?[0-9][0-9.eE+-]*)?")
 
 
-@takes_columns
+@takes_reading
 def recommend(
     folder: RunPath,
     reading: dict[str, Any],
@@ -34,16 +37,21 @@ def recommend(
     deny: Annotated[str | None, Option(help="Item ids to leave out: a,b,c")] = None,
     allow: Annotated[str | None, Option(help="Recommend only these item ids: a,b,c")] = None,
     keep_seen: Annotated[bool, Option("--keep-seen", help="Also recommend items of the history.")] = False,
-    catalogue: Annotated[Path | None, Option(help="Table with one row per item, for --where.", metavar="FILE")] = None,
+    catalogue: Annotated[
+        Path | None,
+        Option(help="Table with one row per item, for --where. [default: the --items of the training]", metavar="FILE"),
+    ] = None,
     catalogue_item: Annotated[
         str | None, Option(help="Item column of the table; found by name.", metavar="NAME")
     ] = None,
+    lists: CatalogueLists = None,
     where: Annotated[
         list[str] | None, Option(help="Condition on a column: 'shelf=a|b' or 'price=5..20'. Repeatable.")
     ] = None,
     explain: Annotated[bool, Option("--explain", help="Show the paths that found each item.")] = False,
+    json_file: JsonFile = None,
     source: Annotated[
-        Path | None,
+        str | None,
         Option("--input", help="A file with the interactions of many users.", metavar="FILE", rich_help_panel=BATCH),
     ] = None,
     target: Annotated[
@@ -51,8 +59,15 @@ def recommend(
         Option("--output", help="Recommendations: .parquet, .csv or .jsonl.", metavar="FILE", rich_help_panel=BATCH),
     ] = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace the output file.", rich_help_panel=BATCH)] = False,
+    plain: Annotated[
+        bool,
+        Option("--plain", help="Read --input without the columns and filters of the training.", rich_help_panel=BATCH),
+    ] = False,
 ) -> None:
     """Recommend items for one history, or for every user of a file.
+
+    The file is read like the training data: the same columns, ratings and separators. Options override this, and
+    --plain turns it off. Filters by count (--min-interactions) apply only if given.
 
     Examples:
 
@@ -63,6 +78,7 @@ def recommend(
         pathdex recommend runs/first --input users.parquet --output recommendations.parquet --candidates 100
     """
     from pathdex.data import Attributes
+    from pathdex.experiments.runs import training_reading
     from pathdex.recommenders.batch import check_target
     from pathdex.recommenders.registry import load
 
@@ -70,8 +86,10 @@ def recommend(
         raise QueryError("pass either --history, or both --input and --output")
     if explain and history is None:
         raise QueryError("--explain works with --history only", remedy="leave it out")
-    if (catalogue is None) != (not where):
-        raise QueryError("pass --catalogue and --where together, or neither")
+    if catalogue is not None and not where:
+        raise QueryError("pass --catalogue together with --where, or neither")
+    if json_file is not None and history is None:
+        raise QueryError("--json works with --history only", remedy="name the --output FILE.jsonl")
     query: dict[str, Any] = {
         "n": n,
         "exclude_seen": not keep_seen,
@@ -84,11 +102,14 @@ def recommend(
         check_target(target, overwrite=overwrite)
     model = load(folder)
     if catalogue is not None:
-        model.attach(Attributes.read(catalogue, item=catalogue_item))
+        model.attach(Attributes.read(catalogue, item=catalogue_item, lists=declared_lists(lists)))
+    elif where and model.details is None:
+        raise QueryError("--where needs a table of items", remedy="pass --catalogue FILE, or train with --items FILE")
     if source is not None and target is not None:
-        _many(model, source, target, reading, overwrite=overwrite, query=query)
+        data = _read_input(source, reading, None if plain else training_reading(folder, model))
+        _many(model, data, target, overwrite=overwrite, query=query)
     else:
-        _one(model, split_list(history, "--history"), explain=explain, query=query)
+        _one(model, split_list(history, "--history"), explain=explain, query=query, json_file=json_file)
 
 
 def conditions(texts: Sequence[str]) -> dict[str, Any]:
@@ -112,28 +133,45 @@ def conditions(texts: Sequence[str]) -> dict[str, Any]:
     return where
 
 
-def _one(model: Recommender, history: list[str], *, explain: bool, query: dict[str, Any]) -> None:
+def _one(
+    model: Recommender, history: list[str], *, explain: bool, query: dict[str, Any], json_file: Path | None
+) -> None:
     from pathdex.recommenders.capabilities import CanExplain, require
+    from pathdex.storage.json_file import write_json
 
     console = out()
     found = model.recommend(history, **query)
-    rows = [[str(rank), str(one.id), f"{one.score:.4f}"] for rank, one in enumerate(found, start=1)]
-    console.print(TextTable(f"For {', '.join(history)}", ["rank", "item", "score"], rows, text_columns=2))
+    console.print(answer_table(f"For {', '.join(label(model.details, one) for one in history)}", found))
+    items = answer_json(found)
     if explain:
-        for one in found:
-            console.print(str(require(model, CanExplain).explain(history, one.id, beam=query.get("beam"))))
+        for one, shown in zip(found, items, strict=True):
+            explanation = require(model, CanExplain).explain(history, one.id, beam=query.get("beam"))
+            console.print(str(explanation))
+            shown["explanation"] = dataclasses.asdict(explanation)
+    if json_file is not None:
+        write_json(json_file, {"history": history, "items": items})
 
 
-def _many(
-    model: Recommender, source: Path, target: Path, reading: dict[str, Any], *, overwrite: bool, query: dict[str, Any]
-) -> None:
-    from pathdex.data import read
+def _read_input(source: str, given: dict[str, Any], training: Reading | None) -> Interactions:
+    """Read a file like the training data, and say so."""
+    from pathdex.data.readers import read_as
+    from pathdex.data.reading import Reading
+    from pathdex.data.remembered import read_like
+
+    options = Reading(**given)
+    if training is not None:
+        remembered = read_like(training, source, options)
+        options = remembered.reading
+        if str(remembered):
+            err().print(f"{source}: {remembered} (--plain turns this off)")
+    return read_as(source, options)
+
+
+def _many(model: Recommender, data: Interactions, target: Path, *, overwrite: bool, query: dict[str, Any]) -> None:
     from pathdex.recommenders.batch import recommend_file
 
     with show_progress("recommending") as progress:
-        summary = recommend_file(
-            model, read(source, **reading), target, overwrite=overwrite, progress=progress, **query
-        )
+        summary = recommend_file(model, data, target, overwrite=overwrite, progress=progress, **query)
     console = out()
     console.print(f"{target}: {summary.rows:,} recommendations for {summary.users:,} users")
     if summary.unknown_items:

@@ -33,9 +33,15 @@ def reproduce(
         str | None, Option(help="Seeds for held-out users and training. [default: 0,1,2; paper's presets: 0 to 4]")
     ] = None,
     n: Annotated[int | None, Option("--n", help="Items recommended per user. [default: 10, or the preset's]")] = None,
-    quick: Annotated[bool, Option("--quick", help="Quick run: one seed, few users and epochs, no tuning.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Quick run: four methods, one seed, no tuning.")] = False,
     tune: Annotated[bool, Option(help="Tune every method on validation data.")] = True,
-    sensitivity: Annotated[bool, Option(help="Vary K, D, J, B and alpha of Deep Retrieval.")] = True,
+    sensitivity: Annotated[
+        bool | None,
+        Option(
+            "--sensitivity/--no-sensitivity",
+            help="Vary K, D, J, B and alpha of Deep Retrieval. [default: on, but off with --quick]",
+        ),
+    ] = None,
     parameters: Annotated[
         list[str] | None,
         Option("--set", help="Fix a hyper-parameter; the value is JSON: tdm.epochs=2.", metavar="METHOD.NAME=VALUE"),
@@ -59,7 +65,7 @@ def reproduce(
 
     PLOTTING.require()
     given = ReproduceOptions(
-        source=source,
+        source=Path(source),
         reading=reading,
         split=split,
         preset=preset,
@@ -69,11 +75,13 @@ def reproduce(
         parameters=parse_parameters(parameters or []),
         quick=quick,
         tune=tune,
-        sensitivity=sensitivity,
+        sensitivity=not quick if sensitivity is None else sensitivity,
         options=run_options,
     )
     request = make_report_request(given)
     log = err()
+    shown = ", ".join(f"{name}={value!r}" for name, value in request.reading.items()) or "none"
+    log.print(f"filters and columns (preset {request.preset}): {shown}")
     for name, why in request.missing.items():
         log.print(f"{name} is left out: {why}")
     try:

@@ -10,6 +10,7 @@ import typer
 
 from pathdex.cli.command import RunPath, gathers, option
 from pathdex.cli.console import out
+from pathdex.cli.options import CatalogueLists, declared_lists
 from pathdex.server.limits import ServerLimits
 
 FLAGS = [
@@ -31,6 +32,7 @@ def serve(
     catalogue_item: Annotated[
         str | None, typer.Option(help="Item column of the catalogue table, if it has an unusual name.", metavar="NAME")
     ] = None,
+    lists: CatalogueLists = None,
     user_store: Annotated[
         str | None,
         typer.Option(help="Store histories by user: a SQLite file, or redis://host:6379/0.", metavar="PLACE"),
@@ -92,6 +94,7 @@ def serve(
         workers=workers,
         catalogue=catalogue,
         catalogue_item=catalogue_item,
+        catalogue_lists=declared_lists(lists),
         user_store=user_store,
         events=events,
         allowed_hosts=tuple(allowed_hosts or ()),

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from pathdex.cli.command import split_list
 from pathdex.cli.console import err, out
-from pathdex.cli.options import RUN_PANEL, takes_parameters, takes_reading, takes_run_options, takes_split
+from pathdex.cli.options import RUN_PANEL, takes_items, takes_parameters, takes_reading, takes_run_options, takes_split
 from pathdex.cli.progress import training_callbacks
 from pathdex.config import PRESETS
 
@@ -17,14 +18,16 @@ from pathdex.config import PRESETS
 @takes_split
 @takes_reading
 @takes_run_options
+@takes_items
 def train(
+    items: dict[str, Any],
     reading: dict[str, Any],
     split: dict[str, Any],
     run_options: dict[str, Any],
     parameters: dict[str, Any],
     folder: Annotated[Path, Option("--out", help="The run folder to create, or to resume.", metavar="RUN")],
     source: Annotated[
-        Path | None,
+        str | None,
         Argument(help="Interactions; see `pathdex data describe --help`. Not needed with --resume.", metavar="DATA"),
     ] = None,
     resume: Annotated[
@@ -46,14 +49,20 @@ def train(
 
         pathdex train events.parquet --out runs/paper --preset paper-amazon-books --test-users 5000
 
+        pathdex train ratings.csv --out runs/first --items movies.csv --item-columns genres,year
+
         pathdex train --out runs/first --resume
     """
     from pathdex.config import layered_values
+    from pathdex.data.describe import columns_read
     from pathdex.experiments.run_request import TrainOptions, check_resume, make_run_request
     from pathdex.experiments.runs import Run
+    from pathdex.experiments.splitting import few_users_note
     from pathdex.system import TENSORBOARD
 
-    given = TrainOptions(source, reading, split, layered_values(preset, config, parameters), run_options)
+    if "columns" in items:
+        items["columns"] = split_list(items["columns"], "--item-columns")
+    given = TrainOptions(source, reading, split, layered_values(preset, config, parameters), run_options, items)
     if tensorboard:
         TENSORBOARD.require()
     log = err()
@@ -65,9 +74,16 @@ def train(
         Run.check_new(folder)
         request = make_run_request(given)
         log.print(f"reading {source}")
+        details = request.details()
         prepared = request.prepare()
+        log.print(f"columns: {columns_read(prepared.train)}")
         log.print(f"training on {prepared.train!r}; held out: {prepared.valid!r}, {prepared.test!r}")
-        run = Run.create(folder, prepared, request.config, request.options, **request.to_dict())
+        if note := few_users_note(prepared.test):
+            err(always=True).print(f"Warning: {note}", style="yellow")
+        if details is not None:
+            missing = details.missing(prepared.train.items)
+            log.print(f"items: {details!r}; {missing:,} of {prepared.train.num_items:,} items have no row")
+        run = Run.create(folder, prepared, request.config, request.options, details=details, **request.to_dict())
     if run.finished:
         log.print(f"{folder} is already finished.")
     try:

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from pathdex.data.multi_values import find_separator, split_cells
 from pathdex.data.vocabulary import UNKNOWN, Vocabulary
 from pathdex.errors import QueryError
 
@@ -31,6 +32,8 @@ _RULES: dict[ValueKind, tuple[str, str]] = {
     "number": ("holds numbers", "pass one"),
 }
 """What a column of each kind holds, and what to pass."""
+FIND = ""
+"""The separator is to be found."""
 _MANY_DIGITS = 400
 _INFINITE = (-math.inf, math.inf)
 
@@ -63,6 +66,8 @@ class Column:
     """The distinct values in sorted order; None for numbers."""
     owners: NDArray[np.int32] | None = None
     """For lists: the row of each value. None if each row has one value."""
+    separator: str | None = None
+    """What separated the values in the cells of the table; None if they were not split."""
 
     @property
     def description(self) -> str:
@@ -148,6 +153,11 @@ class Column:
         if self.dictionary is None:
             return _fraction(key)
         code = self.dictionary.code(key)
+        if code == UNKNOWN and self.separator is not None and self.separator in str(key):
+            rule = f"holds several values per item, separated by {self.separator!r}"
+            raise self._error(
+                given, rule, f"pass one of them, or a list; lists={{{self.name!r}: None}} keeps whole cells"
+            )
         return None if code == UNKNOWN else code
 
     def _range(self, given: Mapping[Any, Any]) -> Condition:
@@ -177,32 +187,39 @@ class Column:
         return QueryError(f"the column {rule}", argument=f"where[{self.name!r}]", value=given, remedy=remedy)
 
 
-def make_column(values: pl.Series, *, text_file: bool) -> Column | None:
+def make_column(values: pl.Series, *, text_file: bool, separator: str | None = FIND) -> Column | None:
     """A column of a table, encoded for conditions; None for a type that supports none.
 
-    In text files a column holds integers, numbers or booleans only if every value is written as one, so `007` stays
-    text.
+    `separator` splits cells of text into lists; None keeps them, and by default it is found. In text files a column
+    holds integers, numbers or booleans only if every value is written as one, so `007` stays text.
     """
     name, owners = values.name, None
+    if values.dtype in (pl.String, pl.Categorical, pl.Enum):
+        values = values.cast(pl.String)
+        separator = find_separator(values) if separator == FIND else separator
+        if separator is not None:
+            values = split_cells(values, separator)
+    else:
+        separator = None
     if isinstance(values.dtype, pl.Array):
         values = values.arr.to_list()
     if isinstance(values.dtype, pl.List):
         lengths = values.list.len().fill_null(0)
         owners = np.repeat(np.arange(len(values), dtype=np.int32), lengths.to_numpy())
         values = values.filter(lengths > 0).explode()
-    typed = _typed(values, text_file=text_file)
+    typed = typed_values(values, text_file=text_file)
     if typed is None:
         return None
     kind, values = typed
     if kind == "number":
-        return Column(name, kind, values.fill_null(np.nan).to_numpy(), None, owners)
+        return Column(name, kind, values.fill_null(np.nan).to_numpy(), None, owners, separator)
     present = values.is_not_null().to_numpy()
     codes = np.full(len(values), UNKNOWN, np.int32)
     codes[present], dictionary = Vocabulary.encode(values.drop_nulls())
-    return Column(name, kind, codes, dictionary, owners)
+    return Column(name, kind, codes, dictionary, owners, separator)
 
 
-def _typed(values: pl.Series, *, text_file: bool) -> tuple[ValueKind, pl.Series] | None:
+def typed_values(values: pl.Series, *, text_file: bool) -> tuple[ValueKind, pl.Series] | None:
     """The kind of a column, and its values as Int64, Float64 or String."""
     dtype = values.dtype
     if dtype == pl.String and text_file and values.null_count() < len(values):

@@ -14,10 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pathdex.data.attribute_filters import AnyOf, Column, Condition, make_column
+from pathdex.data.attribute_filters import FIND, AnyOf, Column, Condition, make_column
 from pathdex.data.findings import raise_errors
-from pathdex.data.formats import Source, open_source, reading
-from pathdex.data.rows import SHOWN_ROWS, check_rows
+from pathdex.data.formats import open_source
+from pathdex.data.multi_values import check_lists
+from pathdex.data.rows import check_rows, refuse_repeats
+from pathdex.data.source_table import FileOptions, Source, reading
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import DataError, Problem, QueryError, did_you_mean
 
@@ -41,25 +43,38 @@ class Attributes:
     """Columns of a type that supports no conditions, with that type."""
 
     @classmethod
-    def read(cls, source: Source, *, item: str | None = None, format: str | None = None) -> Attributes:
+    def read(
+        cls,
+        source: Source,
+        *,
+        item: str | None = None,
+        lists: Mapping[str, str | None] | None = None,
+        format: str | None = None,
+    ) -> Attributes:
         """Read a catalogue table from a CSV, TSV, JSON lines or Parquet file, a frame or an Arrow table.
 
         The item column is found by common names (`item_id`, `movieId`, `sku` ...) unless named. Attributes are text,
         integers, booleans, numbers, or lists of these; dates and structs are skipped. Two rows for one item are an
-        error.
+        error. Text with several values per cell, such as `drama|war`, becomes lists where `|`, `;` or `['a', 'b']` is
+        found; `lists` declares it, as in `{"genres": ",", "title": None}`, where None keeps the cells.
         """
-        table = open_source(source, format)
+        table = open_source(source, FileOptions(format))
         with reading(table.name):
             frame = table.frame.collect()
         rows = check_rows(replace(table, frame=frame.lazy()), {"item": item})
         raise_errors(rows.findings)
         ids = rows.frame.collect()["item"]
-        _refuse_repeats(ids, rows.columns["item"], table.name)
+        refuse_repeats(ids, rows.columns["item"], table.name)
         others = frame.drop(rows.columns["item"])
         if not others.width:
             rule = f"{table.name} has only the column {rows.columns['item']!r}"
             raise DataError(Problem(rule, remedy="add at least one attribute"))
-        made = {column.name: make_column(column, text_file=not table.typed) for column in others}
+        lists = lists or {}
+        check_lists(lists, others, table.name)
+        made = {
+            column.name: make_column(column, text_file=not table.typed, separator=lists.get(column.name, FIND))
+            for column in others
+        }
         return cls(
             ids,
             {name: column for name, column in made.items() if column is not None},
@@ -214,16 +229,6 @@ class _MaskCache:
     def _size(self, key: _Key, mask: Mask) -> int:
         values = sum(len(condition.values) for _, condition in key if isinstance(condition, AnyOf))
         return mask.nbytes + self.ENTRY_BYTES + self.VALUE_BYTES * values
-
-
-def _refuse_repeats(ids: pl.Series, column: str, name: str) -> None:
-    repeated = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
-    if len(repeated):
-        more = ", ..." if len(repeated) > SHOWN_ROWS else ""
-        shown = ", ".join(map(repr, repeated.head(SHOWN_ROWS))) + more
-        rule = f"column {column!r} of {name}: {len(repeated):,} items have more than one row ({shown})"
-        remedy = "keep one row per item; several values of an item go into a list column"
-        raise DataError(Problem(rule, remedy=remedy))
 
 
 def _codes(ids: pl.Series, items: Vocabulary) -> NDArray[np.int64]:

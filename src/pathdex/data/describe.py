@@ -40,8 +40,16 @@ def describe(data: Interactions, *, history_length: int = 69) -> dict[str, Any]:
             "users_that_fit": _share(int((lengths <= history_length).sum()), data.num_users),
             "interactions_covered": _share(int(np.minimum(lengths, history_length).sum()), rows),
         },
+        "reading": {} if data.reading is None else data.reading.to_dict(),
         "notes": dict(data.notes),
     }
+
+
+def columns_read(data: Interactions) -> str:
+    """Which column of the source was taken for what."""
+    columns = {} if data.reading is None else data.reading.to_dict()
+    found = [f"{role} = {columns[role]!r}" for role in ("user", "item", "time", "rating") if role in columns]
+    return ", ".join(found) or "unknown"
 
 
 def _share(part: int, whole: int) -> float:

@@ -2,87 +2,129 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
 
 import polars as pl
-import pyarrow as pa
 
-from pathdex.errors import DataError, Problem
-
-Source: TypeAlias = str | os.PathLike[str] | pl.DataFrame | pl.LazyFrame | Any
-"""A path, a polars or pandas frame, an Arrow table, or a scipy sparse matrix."""
+from pathdex.data.compression import COMPRESSED, is_compressed, only_member, plain_name, read_decompressed, read_member
+from pathdex.data.object_sources import open_object
+from pathdex.data.parquet_files import parquet_files, scan_arrow, scan_parquet
+from pathdex.data.remote_files import RemoteCopy, is_url
+from pathdex.data.source_table import FileOptions, Source, SourceTable, reading
+from pathdex.data.text_files import open_text
+from pathdex.errors import DataError, MissingExtraError, Problem
 
 HEADERLESS_COLUMNS = ["user_id", "item_id", "rating", "timestamp"]
 """Of MovieLens `.dat` files and of the ratings-only files of Amazon 2014."""
+SHOWN_FILES = 3
 
 
-@dataclass(frozen=True)
-class SourceTable:
-    """An opened source."""
-
-    frame: pl.LazyFrame
-    name: str
-    """The source in messages."""
-    typed: bool = True
-    """False where every column is text, as in CSV; ids become integers there if all are whole numbers."""
-    ordered: bool = True
-    """False where the order of the rows has no meaning."""
-
-
-def open_source(source: Source, format: str | None = None) -> SourceTable:
-    """The source as a table. `format`, one of `FORMATS`, overrides the file name."""
-    if format is not None and format not in FORMATS:
-        raise DataError(Problem(f"must be one of {', '.join(FORMATS)}", "format", format))
+def open_source(source: Source, options: FileOptions | None = None) -> SourceTable:
+    """The source as a table. The format of the options, one of `FORMATS`, overrides the file name."""
+    options = options or FileOptions()
+    problems = options.problems()
+    if options.format is not None and options.format not in FORMATS:
+        problems.append(Problem(f"must be one of {', '.join(FORMATS)}", "format", options.format))
+    if problems:
+        raise DataError(*problems)
+    if isinstance(source, str) and is_url(source):
+        copy = RemoteCopy(source)
+        return replace(_open_path(copy.path, options, source), holder=copy)
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        if not path.exists():
-            raise DataError(Problem(f"{path} does not exist", remedy="check the path"))
-        with reading(str(path)):
-            kind = format or _format_of(path)
-            return SourceTable(FORMATS[kind](path), str(path), typed=kind in _TYPED)
-    if format is not None:
-        raise DataError(Problem("is for files only", "format", format, f"leave it out for a {type(source).__name__}"))
+        if path.exists():
+            return _open_path(path, options, str(path))
+        found = sorted(glob.glob(str(path))) if glob.has_magic(str(path)) else []
+        if not found:
+            what = "matches no file" if glob.has_magic(str(path)) else "does not exist"
+            raise DataError(Problem(f"{path} {what}", remedy="check the path"))
+        return _open_files([Path(one) for one in found], options, str(path))
+    if isinstance(source, list | tuple):
+        return _open_list(source, options)
+    if options.format is not None:
+        remedy = f"leave it out for a {type(source).__name__}"
+        raise DataError(Problem("is for files only", "format", options.format, remedy))
+    _refuse_text_options(options, f"a {type(source).__name__}")
     with reading(f"the {type(source).__name__}"):
-        return _open_object(source)
+        return open_object(source)
 
 
-@contextmanager
-def reading(name: str) -> Iterator[None]:
-    """Turn the errors of polars, Arrow and the system into one `DataError`."""
+def own_format(source: str | os.PathLike[str]) -> str | None:
+    """The format that the name of a file, a folder or a URL shows; None if it shows none."""
     try:
-        yield
-    except _READ_ERRORS as error:
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        remedy = "for a file: get it again, or name its format with format=; for a frame: cast columns of mixed types"
-        raise DataError(Problem(f"{name} cannot be read ({reason})", remedy=remedy)) from error
+        return _format_of(Path(source))
+    except (DataError, OSError):
+        return None
 
 
-_READ_ERRORS = (
-    pl.exceptions.PolarsError,
-    pl.exceptions.PanicException,
-    pa.ArrowException,
-    zipfile.BadZipFile,
-    OSError,
-    EOFError,
-)
+def is_text_format(name: str | None) -> bool:
+    """Whether files of a format have a separator, an encoding and a header."""
+    return name in TEXT_FORMATS
+
+
+def _open_path(path: Path, options: FileOptions, name: str) -> SourceTable:
+    with reading(name):
+        kind = options.format or _format_of(path)
+        if kind not in TEXT_FORMATS and kind != "movielens":
+            _refuse_text_options(options, f"the format {kind}")
+        if path.is_dir() and kind not in ("parquet", "movielens"):
+            return _open_files(_files_in(path), options, name)
+        return FORMATS[kind](path, name, options)
+
+
+def _open_list(sources: Sequence[Source], options: FileOptions) -> SourceTable:
+    if not sources or not all(isinstance(one, str | os.PathLike) for one in sources):
+        rule = "must be a list of paths or URLs, and not empty"
+        raise DataError(Problem(rule, "source", sources, "pass frames one by one, or concatenated"))
+    return _joined([open_source(one, options) for one in sources], f"the {len(sources)} files")
+
+
+def _open_files(files: Sequence[Path], options: FileOptions, name: str) -> SourceTable:
+    return _joined([_open_path(file, options, str(file)) for file in files], name)
+
+
+def _joined(tables: Sequence[SourceTable], name: str) -> SourceTable:
+    """Tables with the same columns as one, in the given order."""
+    first, columns = tables[0], tables[0].frame.collect_schema()
+    for other in tables[1:]:
+        found = other.frame.collect_schema()
+        if found != columns or other.typed != first.typed:
+            differing = sorted(set(columns.items()) ^ set(found.items()), key=str)
+            shown = ", ".join(dict.fromkeys(column for column, _ in differing)) or "their order or format"
+            rule = f"{other.name} has other columns than {first.name} ({shown})"
+            raise DataError(Problem(rule, remedy="pass files with the same columns, or read them one by one"))
+    return SourceTable(
+        pl.concat([table.frame for table in tables]),
+        name if len(tables) > 1 else first.name,
+        typed=first.typed,
+        findings=tuple(one for table in tables for one in table.findings),
+        holder=[table.holder for table in tables],
+    )
+
+
+def _refuse_text_options(options: FileOptions, kind: str) -> None:
+    given = options.text_options()
+    if given:
+        raise DataError(
+            *(Problem("is for text files only", key, value, f"leave it out for {kind}") for key, value in given.items())
+        )
 
 
 def _format_of(path: Path) -> str:
     if path.is_dir():
         return _format_of_folder(path)
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    suffix = plain_name(path).suffix
     kind = _SUFFIXES.get(suffix)
     if kind is None:
-        rule = f"{path}: the suffix {suffix!r} is unknown; known are {', '.join(_SUFFIXES)} (text also with .gz)"
+        known = f"{', '.join(_SUFFIXES)} (text also with {', '.join(COMPRESSED)})"
+        rule = f"{path}: the suffix {suffix!r} is unknown; known are {known}"
         raise DataError(Problem(rule, remedy=f"name the format with format=: {', '.join(FORMATS)}"))
     if kind == "csv" and _is_headerless_amazon(path):
         return "amazon"
@@ -92,62 +134,102 @@ def _format_of(path: Path) -> str:
 def _format_of_folder(folder: Path) -> str:
     if any((folder / name).is_file() for name in _RATINGS):
         return "movielens"
-    if any(folder.glob("*.parquet")):
+    if parquet_files(folder):
         return "parquet"
-    rule = f"{folder} holds no data: it has neither Parquet files nor {' or '.join(_RATINGS)}"
-    raise DataError(Problem(rule, remedy="pass a folder that has"))
+    return _format_of(_files_in(folder)[0])
 
 
-def _scan_parquet(path: Path) -> pl.LazyFrame:
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+def _files_in(folder: Path) -> list[Path]:
+    """The data files of a folder, in name order; all must have one format."""
+    # A .txt file beside data is usually a note about it.
+    known = _SUFFIXES.keys() - {".txt"}
+    files = [file for file in sorted(folder.iterdir()) if file.is_file() and plain_name(file).suffix in known]
+    kinds = {_SUFFIXES[plain_name(file).suffix]: file for file in reversed(files)}
     if not files:
-        raise DataError(Problem(f"{path} holds no Parquet files", remedy="check the path"))
-    # Arrow decodes the pages: those of a damaged file make polars abort the process.
-    import pyarrow.dataset
-
-    dataset = pyarrow.dataset.dataset([str(file) for file in files], format="parquet")
-    for fragment in dataset.get_fragments():
-        if not fragment.physical_schema.equals(dataset.schema):
-            raise pa.ArrowInvalid(f"{fragment.path} has other columns than {files[0]}")
-        _check_row_counts(fragment.metadata)
-    return pl.scan_pyarrow_dataset(dataset)
+        rule = f"{folder} holds no data: it has neither {' nor '.join(_RATINGS)} nor files with a known suffix"
+        raise DataError(Problem(rule, remedy=f"pass a folder that has; known are {', '.join(_SUFFIXES)}"))
+    if len(kinds) > 1:
+        shown = ", ".join(file.name for file in kinds.values())
+        rule = f"{folder} holds files of several formats ({shown})"
+        raise DataError(Problem(rule, remedy=f"pass those of one format, such as '{folder}/*{files[0].suffix}'"))
+    return files
 
 
-def _check_row_counts(footer: Any) -> None:
-    """Refuse a Parquet footer whose numbers of rows disagree: Arrow would allocate memory for the largest."""
-    groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
-    for group in groups:
-        for column in (group.column(place) for place in range(group.num_columns)):
-            if not 0 <= group.num_rows <= column.num_values:
-                rule = f"has {column.num_values:,} values in {group.num_rows:,} rows"
-                raise pa.ArrowInvalid(f"the column {column.path_in_schema} {rule}")
-    if sum(group.num_rows for group in groups) != footer.num_rows:
-        raise pa.ArrowInvalid(f"the parts of the file do not have {footer.num_rows:,} rows together")
+def _open_csv(path: Path, name: str, options: FileOptions) -> SourceTable:
+    return open_text(path, name, options)
 
 
-def _scan_inter(path: Path) -> pl.LazyFrame:
+def _open_tsv(path: Path, name: str, options: FileOptions) -> SourceTable:
+    return open_text(path, name, options, separator="\t")
+
+
+def _open_amazon(path: Path, name: str, options: FileOptions) -> SourceTable:
+    return open_text(path, name, options, columns=HEADERLESS_COLUMNS)
+
+
+def _open_inter(path: Path, name: str, options: FileOptions) -> SourceTable:
     """RecBole's atomic file: tab-separated, each name in the header followed by `:type`."""
-    frame = _scan_text(path, "\t", quote_char=None)
-    return frame.rename({name: name.split(":")[0] for name in frame.collect_schema().names()})
+    table = open_text(path, name, options, separator="\t", quotes=False)
+    names = table.frame.collect_schema().names()
+    return replace(table, frame=table.frame.rename({column: column.split(":")[0] for column in names}))
 
 
-def _scan_movielens(path: Path) -> pl.LazyFrame:
-    """A GroupLens archive, its unpacked folder, or the ratings file in it."""
-    content: Path | bytes = path
-    name = path.name
+def _open_parquet(path: Path, name: str, options: FileOptions) -> SourceTable:
+    return SourceTable(scan_parquet(path), name)
+
+
+def _open_arrow(path: Path, name: str, options: FileOptions) -> SourceTable:
+    return SourceTable(scan_arrow(path), name)
+
+
+def _open_json_lines(path: Path, name: str, options: FileOptions) -> SourceTable:
+    content = io.BytesIO(read_decompressed(path)) if is_compressed(path) else path
+    return SourceTable(pl.scan_ndjson(content, infer_schema_length=None), name)
+
+
+def _open_json(path: Path, name: str, options: FileOptions) -> SourceTable:
+    """An array of objects; also JSON lines, which many files called `.json` hold."""
+    content = read_decompressed(path)
+    start = content.lstrip()[:1]
+    if not start:
+        raise pl.exceptions.NoDataError("empty")
+    if start != b"[":
+        return SourceTable(pl.scan_ndjson(io.BytesIO(content), infer_schema_length=None), name)
+    frame = pl.read_json(content, infer_schema_length=None)
+    return SourceTable(frame.lazy(), name)
+
+
+def _open_excel(path: Path, name: str, options: FileOptions) -> SourceTable:
+    """The first sheet of a workbook."""
+    try:
+        frame = pl.read_excel(path, engine="calamine", infer_schema_length=None)
+    except (ImportError, ModuleNotFoundError) as error:
+        raise MissingExtraError("fastexcel", "excel", "reading Excel files") from error
+    return SourceTable(frame.lazy(), name)
+
+
+def _open_zip(path: Path, name: str, options: FileOptions) -> SourceTable:
+    """A GroupLens archive, its unpacked folder or the ratings file in it, or an archive with one text file."""
     if path.is_dir():
-        name = _ratings_in(path, "folder: it has", [one for one in _RATINGS if (path / one).is_file()])
-        content = path / name
-    elif path.suffix not in (".csv", ".dat"):
-        with zipfile.ZipFile(path) as archive:
-            members = [one for file in _RATINGS for one in archive.namelist() if one.rsplit("/", 1)[-1] == file]
-            name = _ratings_in(path, "archive: it holds", members)
-            content = archive.read(name)
-    if name.endswith(".csv"):
-        return _scan_text(content, ",")
+        file = _ratings_in(path, "folder: it has", [one for one in _RATINGS if (path / one).is_file()])
+        return _open_ratings(path / file, file, name, options)
+    if path.suffix.lower() in (".csv", ".dat"):
+        return _open_ratings(path, path.name, name, options)
+    with zipfile.ZipFile(path) as archive:
+        members = [one for file in _RATINGS for one in archive.namelist() if PurePath(one).name == file]
+    member = members[0] if members else only_member(path)
+    if not members and _SUFFIXES.get(PurePath(member).suffix.lower()) not in ("csv", "tsv"):
+        rule = f"{path} holds {member}, which is no CSV or TSV file"
+        raise DataError(Problem(rule, remedy="unpack it and pass the file"))
+    return _open_ratings(read_member(path, member), member, name, options)
+
+
+def _open_ratings(content: Path | bytes, file: str, name: str, options: FileOptions) -> SourceTable:
+    if not file.endswith(".dat"):
+        return open_text(content, name, options)
     # Polars takes separators of one byte only.
     raw = content if isinstance(content, bytes) else content.read_bytes()
-    return _scan_text(raw.replace(b"::", b"\t"), "\t", has_header=False, new_columns=HEADERLESS_COLUMNS)
+    return open_text(raw.replace(b"::", b"\t"), name, options, separator="\t", columns=HEADERLESS_COLUMNS)
 
 
 def _ratings_in(path: Path, kind: str, found: list[str]) -> str:
@@ -155,41 +237,6 @@ def _ratings_in(path: Path, kind: str, found: list[str]) -> str:
         rule = f"{path} is not a MovieLens {kind} neither {' nor '.join(_RATINGS)}"
         raise DataError(Problem(rule, remedy="check the path"))
     return found[0]
-
-
-def _scan_text(source: Path | bytes, separator: str, **options: Any) -> pl.LazyFrame:
-    """Every column as text: inferring types would turn the id 007 into 7."""
-    content = io.BytesIO(source) if isinstance(source, bytes) else source
-    return pl.scan_csv(content, separator=separator, infer_schema=False, glob=False, **options)
-
-
-def _open_object(source: Any) -> SourceTable:
-    if isinstance(source, pl.LazyFrame):
-        return SourceTable(source, "the LazyFrame")
-    if isinstance(source, pl.DataFrame):
-        return SourceTable(source.lazy(), "the DataFrame")
-    if isinstance(source, pa.Table | pa.RecordBatch):
-        frame = pl.from_arrow(source)
-        assert isinstance(frame, pl.DataFrame)
-        return SourceTable(frame.lazy(), "the Arrow table")
-    # Types are recognised by name, so that pandas and scipy need not be imported.
-    package, name = type(source).__module__.split(".")[0], type(source).__name__
-    if package == "pandas" and name == "DataFrame":
-        return SourceTable(pl.from_pandas(source).lazy(), "the DataFrame")
-    if package == "scipy" and hasattr(source, "tocsr"):
-        return _open_matrix(source)
-    remedy = "pass a path, a pandas or polars frame, an Arrow table or a scipy sparse matrix"
-    raise DataError(Problem(f"a {type(source).__name__} cannot be read", "source", source, remedy))
-
-
-def _open_matrix(matrix: Any) -> SourceTable:
-    """Rows are users, columns are items, values are ratings. Stored zeros are dropped; there is no order."""
-    entries = matrix.tocsr(copy=True)
-    entries.sum_duplicates()
-    entries.eliminate_zeros()
-    entries = entries.tocoo()
-    frame = pl.DataFrame({"user_id": entries.row, "item_id": entries.col, "rating": entries.data})
-    return SourceTable(frame.lazy(), "the matrix", ordered=False)
 
 
 def _is_headerless_amazon(path: Path) -> bool:
@@ -202,24 +249,35 @@ def _is_headerless_amazon(path: Path) -> bool:
 
 _RATINGS = ("ratings.dat", "ratings.csv")
 
-FORMATS: dict[str, Callable[[Path], pl.LazyFrame]] = {
-    "csv": partial(_scan_text, separator=","),
-    "tsv": partial(_scan_text, separator="\t"),
-    "parquet": _scan_parquet,
-    "jsonl": partial(pl.scan_ndjson, infer_schema_length=None),
-    "inter": _scan_inter,
-    "movielens": _scan_movielens,
-    "amazon": partial(_scan_text, separator=",", has_header=False, new_columns=HEADERLESS_COLUMNS),
+FORMATS: dict[str, Callable[[Path, str, FileOptions], SourceTable]] = {
+    "csv": _open_csv,
+    "tsv": _open_tsv,
+    "parquet": _open_parquet,
+    "arrow": _open_arrow,
+    "jsonl": _open_json_lines,
+    "json": _open_json,
+    "excel": _open_excel,
+    "inter": _open_inter,
+    "movielens": _open_zip,
+    "amazon": _open_amazon,
 }
-_TYPED = ("parquet", "jsonl")
+TEXT_FORMATS = ("csv", "tsv", "inter", "amazon")
 
 _SUFFIXES = {
     ".csv": "csv",
+    ".txt": "csv",
     ".tsv": "tsv",
+    ".tab": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
+    ".xlsx": "excel",
+    ".xls": "excel",
     ".inter": "inter",
     ".zip": "movielens",
     ".dat": "movielens",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged, take_slices
+from pathdex.data.reading import Reading
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import DataError, Problem
 
@@ -29,6 +30,8 @@ class Interactions:
     """False if the order within a sequence has no meaning (a sparse matrix)."""
     notes: Mapping[str, int] = field(default_factory=dict)
     """Counts from reading: `duplicate_rows`, `dropped_low_rating`, `dropped_short_users`, ..."""
+    reading: Reading | None = None
+    """How the source was read, with the columns that were taken."""
 
     @property
     def num_users(self) -> int:

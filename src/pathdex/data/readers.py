@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from pathdex.data.findings import raise_errors
-from pathdex.data.formats import Source, SourceTable, open_source, reading
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
-from pathdex.data.rows import Rows, check_rows
+from pathdex.data.reading import Reading
+from pathdex.data.remembered import read_like
+from pathdex.data.rows import Rows
+from pathdex.data.source_table import Source, reading
+from pathdex.data.values import TIME_UNITS
 from pathdex.data.vocabulary import Vocabulary
-from pathdex.errors import DataError, Problem
-from pathdex.parameters import count_problems
+from pathdex.errors import DataError, DataWarning
 
 
 def read(
@@ -29,6 +32,12 @@ def read(
     min_interactions: int | None = None,
     min_item_interactions: int | None = None,
     format: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    time_unit: str | None = None,
+    drop_missing: bool | None = None,
+    like: Reading | None = None,
 ) -> Interactions:
     """Read interactions from a file, a folder, a frame, an Arrow table or a sparse matrix.
 
@@ -41,56 +50,52 @@ def read(
     `min_item_interactions` such rows; users with at least `min_interactions` remaining rows. Rows are sorted by time,
     ties in source order. Duplicates are kept; `notes` counts them and what was dropped. The catalogue is the items of
     the remaining users. Ratings are read only if `min_rating` or `rating` is given.
+
+    `separator`, `encoding` and `header=False` (columns are then named `1`, `2` ...) are for text files that do not
+    show them. `drop_missing` drops rows without an id, a time or a rating that is read. `time_unit` is the
+    unit of times that are numbers: `s`, `ms`, `us` or `ns`.
+    `like` is the `reading` of earlier data or of a model; its options apply where none is given, except filters by
+    count.
     """
-    filters = RowFilters(min_rating, min_interactions, min_item_interactions)
-    table, rows = filters.open(source, format, user=user, item=item, time=time, rating=rating)
+    options = Reading(
+        user=user,
+        item=item,
+        time=time,
+        rating=rating,
+        min_rating=min_rating,
+        min_interactions=min_interactions,
+        min_item_interactions=min_item_interactions,
+        format=format,
+        separator=separator,
+        encoding=encoding,
+        header=header,
+        time_unit=time_unit,
+        drop_missing=drop_missing,
+    )
+    return read_as(source, options if like is None else read_like(like, source, options).reading)
+
+
+def read_as(source: Source, options: Reading) -> Interactions:
+    """`read` with its options in one object."""
+    table, rows = options.open(source)
     raise_errors(rows.findings)
-    data = build(rows, filters, name=table.name, ordered=table.ordered)
+    for odd in rows.warnings:
+        warnings.warn(odd.message, DataWarning, stacklevel=3)
+    data = build(rows, options, name=table.name, ordered=table.ordered)
     if data.num_interactions == 0:
-        raise DataError(filters.all_dropped(table.name, rows.count))
-    return data
+        raise DataError(options.all_dropped(table.name, rows.count))
+    return replace(data, reading=options.with_columns(rows.columns))
 
 
-@dataclass(frozen=True)
-class RowFilters:
-    """Which rows of a source are kept."""
-
-    min_rating: float | None = None
-    min_interactions: int | None = None
-    min_item_interactions: int | None = None
-
-    def __post_init__(self) -> None:
-        problems, remedy = [], "leave it out to keep all"
-        least: object = self.min_rating
-        if least is not None and (isinstance(least, bool) or not isinstance(least, int | float)):
-            problems.append(Problem("must be a number", "min_rating", least, remedy))
-        for name in ("min_interactions", "min_item_interactions"):
-            if (value := getattr(self, name)) is not None:
-                problems += count_problems(name, value, remedy=remedy)
-        if problems:
-            raise DataError(*problems)
-
-    def open(self, source: Source, format: str | None, **named: str | None) -> tuple[SourceTable, Rows]:
-        """Open a source and check its rows. The column of ratings is read only if it is named or needed."""
-        if named["rating"] is None and self.min_rating is None:
-            del named["rating"]
-        table = open_source(source, format)
-        return table, check_rows(table, named)
-
-    def all_dropped(self, name: str, count: int) -> Problem:
-        """The problem that no row of a source is kept."""
-        values = ", ".join(f"{key}={value}" for key, value in vars(self).items())
-        return Problem(f"none of the {count:,} rows of {name} is kept with {values}", remedy="lower them")
-
-
-def build(rows: Rows, filters: RowFilters, *, name: str, ordered: bool) -> Interactions:
+def build(rows: Rows, filters: Reading, *, name: str, ordered: bool) -> Interactions:
     """Filter, encode and sort checked rows. The result may be empty."""
     frame = rows.frame
     if filters.min_rating is not None:
         frame = frame.filter(pl.col("rating") >= filters.min_rating)
     with reading(name):
         kept = frame.select(pl.exclude("rating")).collect(engine="streaming")
-    notes = {"rows": rows.count, "dropped_low_rating": rows.count - kept.height}
+    notes = {"rows": rows.count, **({"dropped_missing": rows.dropped} if rows.dropped else {})}
+    notes |= {"dropped_low_rating": rows.count - kept.height}
     times = kept["time"] if "time" in rows.columns else None
     item_codes, items = Vocabulary.encode(kept["item"])
     user_codes, users = Vocabulary.encode(kept["user"])
@@ -116,7 +121,7 @@ def build(rows: Rows, filters: RowFilters, *, name: str, ordered: bool) -> Inter
         Ragged(table["item"].to_numpy(), offsets),
         users,
         items,
-        None if times is None else table["time"].cast(pl.Float64).to_numpy(),
+        None if times is None else (table["time"].cast(pl.Float64) / TIME_UNITS[filters.time_unit or "s"]).to_numpy(),
         ordered,
         notes,
     )

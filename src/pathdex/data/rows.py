@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from pathdex.data.columns import find_columns
+from pathdex.data.columns import ambiguous_columns, find_columns
 from pathdex.data.findings import Finding, finding
-from pathdex.data.formats import SourceTable, reading
-from pathdex.data.values import Rule, Values, id_values, rating_values, time_values
+from pathdex.data.source_table import SourceTable, reading
+from pathdex.data.values import Rule, Values, id_values, is_integer, rating_values, time_values
+from pathdex.errors import DataError, Problem
 
 SHOWN_ROWS = 5
 
@@ -28,15 +29,29 @@ class Rows:
     findings: tuple[Finding, ...]
     columns: Mapping[str, str]
     """The source's column of each role in `frame`."""
+    dropped: int = 0
+    """Further rows, which lacked a value and were dropped."""
+
+    @property
+    def errors(self) -> list[Finding]:
+        return [one for one in self.findings if one.level == "error"]
+
+    @property
+    def warnings(self) -> list[Finding]:
+        return [one for one in self.findings if one.level == "warning"]
 
 
-def check_rows(table: SourceTable, named: Mapping[str, str | None]) -> Rows:
-    """Find the columns, check and type every value. Do not use `frame` if there are errors among the findings."""
+def check_rows(table: SourceTable, named: Mapping[str, str | None], *, drop_missing: bool = False) -> Rows:
+    """Find the columns, check and type every value. Do not use `frame` if there are errors among the findings.
+
+    With `drop_missing`, rows that lack a value are dropped and counted.
+    """
     with reading(table.name):
         schema = table.frame.collect_schema()
     columns, problems = find_columns(schema.names(), named, table.name)
     if problems:
         return Rows(table.frame, 0, tuple(problems), columns)
+    problems += [*table.findings, *ambiguous_columns(schema.names(), named, table.name)]
     frame = table.frame.select(_plain(pl.col(name), schema[name]).alias(role) for role, name in columns.items())
     values: dict[str, Values] = {}
     for role, name in columns.items():
@@ -45,20 +60,45 @@ def check_rows(table: SourceTable, named: Mapping[str, str | None]) -> Rows:
             problems.append(found)
         else:
             values[role] = found
+    dropped = 0
+    if drop_missing and values:
+        lacking = pl.any_horizontal(one for column in values.values() for one in column.missing)
+        with reading(table.name):
+            dropped = int(frame.select(lacking.sum()).collect(engine="streaming").item())
+        frame = frame.filter(~lacking)
     counts = _count(frame, values, table.name)
     total = int(counts["rows"])
     if total == 0:
-        return Rows(frame, 0, (finding("error", "D102", f"{table.name} has no rows"),), columns)
+        reason = f"{table.name} has no rows" + (f" in which no value is missing, of {dropped:,}" if dropped else "")
+        return Rows(frame, 0, (finding("error", "D102", reason),), columns, dropped)
     for role, column in values.items():
         for place, rule in enumerate(column.rules):
             if broken := counts[f"{role} {place}"]:
                 problems.append(_problem(frame, rule, broken, total, f"column {columns[role]!r} of {table.name}"))
-    typed = [
-        (column.typed.cast(pl.Int64) if counts.get(f"{role} integers") else column.typed).alias(role)
-        for role, column in values.items()
-        if not problems
-    ]
-    return Rows(frame.select(typed), total, tuple(problems), columns)
+    typed = []
+    for role, column in values.items():
+        given = column.typed
+        if counts.get(f"{role} integers"):
+            given = given.cast(pl.Int64)
+        elif counts.get(f"{role} decimals") and column.without_point is not None:
+            given = column.without_point.cast(pl.Int64)
+            what = f"column {columns[role]!r} of {table.name}: {role} ids such as 12.0 are read as whole numbers (12)"
+            problems.append(finding("warning", "D413", what, remedy="write them without .0"))
+        typed.append(given.alias(role))
+    if not any(one.level == "error" for one in problems):
+        frame = frame.select(typed)
+    return Rows(frame, total, tuple(problems), columns, dropped)
+
+
+def refuse_repeats(ids: pl.Series, column: str, name: str) -> None:
+    """Raise `DataError` if an item has more than one row in a table that must have one per item."""
+    repeated = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
+    if len(repeated):
+        more = ", ..." if len(repeated) > SHOWN_ROWS else ""
+        shown = ", ".join(map(repr, repeated.head(SHOWN_ROWS))) + more
+        rule = f"column {column!r} of {name}: {len(repeated):,} items have more than one row ({shown})"
+        remedy = "keep one row per item; several values of an item go into a list column"
+        raise DataError(Problem(rule, remedy=remedy))
 
 
 def _plain(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
@@ -86,6 +126,8 @@ def _count(frame: pl.LazyFrame, values: Mapping[str, Values], name: str) -> dict
         aggregates += [rule.broken.sum().alias(f"{role} {place}") for place, rule in enumerate(column.rules)]
         if column.is_integer is not None:
             aggregates.append(column.is_integer.all().alias(f"{role} integers"))
+        if column.without_point is not None:
+            aggregates.append(is_integer(column.without_point).all().alias(f"{role} decimals"))
     with reading(name):
         return frame.select(aggregates).collect(engine="streaming").row(0, named=True)
 
@@ -94,4 +136,4 @@ def _problem(frame: pl.LazyFrame, rule: Rule, broken: int, total: int, where: st
     first = frame.with_row_index("row", offset=1).filter(rule.broken).select("row").head(SHOWN_ROWS).collect()
     shown = ", ".join(str(row) for row in first["row"]) + (", ..." if broken > SHOWN_ROWS else "")
     what = f"{where}: {broken:,} of {total:,} rows {rule.what} (rows {shown}, the first row of data is 1)"
-    return finding("error", rule.code, what, remedy=rule.remedy)
+    return finding(rule.level, rule.code, what, remedy=rule.remedy)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
+from pathdex.data.reading import Reading
 from pathdex.data.splits import Queries, Split
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import DataError
@@ -96,7 +97,8 @@ def _load(path: AnyPath, form: FolderFormat, build: Callable[[Facts, Arrays], _T
 
 
 def _facts(data: Interactions) -> Facts:
-    return {"ordered": data.ordered, "notes": dict(data.notes)}
+    reading = {} if data.reading is None else {"reading": data.reading.to_dict()}
+    return {"ordered": data.ordered, "notes": dict(data.notes), **reading}
 
 
 def _parts(data: Interactions) -> dict[str, Any]:
@@ -119,7 +121,8 @@ def _flat(parts: Mapping[str, Any]) -> Arrays:
 
 def _interactions(facts: Facts, arrays: Arrays, items: Vocabulary) -> Interactions:
     rows, times = _ragged(arrays), arrays.get("times")
-    return Interactions(rows, _vocabulary("users", arrays), items, times, facts["ordered"], facts["notes"])
+    reading = Reading.from_dict(facts["reading"]) if "reading" in facts else None
+    return Interactions(rows, _vocabulary("users", arrays), items, times, facts["ordered"], facts["notes"], reading)
 
 
 def _queries(arrays: Arrays) -> Queries:

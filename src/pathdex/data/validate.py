@@ -8,10 +8,11 @@ import polars as pl
 
 from pathdex.data.columns import guess_column
 from pathdex.data.findings import Finding, finding
-from pathdex.data.formats import Source, SourceTable
 from pathdex.data.interactions import Interactions
-from pathdex.data.readers import RowFilters, build
+from pathdex.data.readers import build
+from pathdex.data.reading import Reading
 from pathdex.data.rows import Rows
+from pathdex.data.source_table import Source, SourceTable
 from pathdex.data.splits import too_few_users, users_to_hold_out
 from pathdex.errors import DataError
 
@@ -29,6 +30,11 @@ def validate(
     min_interactions: int | None = None,
     min_item_interactions: int | None = None,
     format: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    time_unit: str | None = None,
+    drop_missing: bool | None = None,
     valid_users: int = 0,
     test_users: int = 0,
 ) -> list[Finding]:
@@ -36,11 +42,25 @@ def validate(
 
     Errors are what `read` and `split_users` would raise; warnings and infos are what they accept silently.
     """
-    filters = RowFilters(min_rating, min_interactions, min_item_interactions)
+    filters = Reading(
+        user=user,
+        item=item,
+        time=time,
+        rating=rating,
+        min_rating=min_rating,
+        min_interactions=min_interactions,
+        min_item_interactions=min_item_interactions,
+        format=format,
+        separator=separator,
+        encoding=encoding,
+        header=header,
+        time_unit=time_unit,
+        drop_missing=drop_missing,
+    )
     try:
-        table, rows = filters.open(source, format, user=user, item=item, time=time, rating=rating)
-        if rows.findings:
-            return list(rows.findings)
+        table, rows = filters.open(source)
+        if rows.errors:
+            return [*rows.errors, *rows.warnings]
         data = build(rows, filters, name=table.name, ordered=table.ordered)
     except DataError as failure:
         return [Finding("error", "D101", problem) for problem in failure.problems]
@@ -49,12 +69,18 @@ def validate(
     shortage = too_few_users(data.num_users, len(users_to_hold_out(data)), valid_users, test_users)
     return [
         *([Finding("error", "D302", shortage)] if shortage else []),
+        *rows.warnings,
         *_about_rows(data),
         *_about_ids(rows),
         *_about_time(data, rows, table),
         *_about_rating(table, rows),
+        finding("info", "D415", f"columns: {_roles(rows)}"),
         finding("info", "D410", f"{table.name} gives {data!r}"),
     ]
+
+
+def _roles(rows: Rows) -> str:
+    return ", ".join(f"{role} = {name!r}" for role, name in rows.columns.items())
 
 
 def _about_rows(data: Interactions) -> Iterator[Finding]:

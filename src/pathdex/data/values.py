@@ -6,8 +6,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from pathdex.data.findings import Finding, finding
+from pathdex.data.findings import Finding, Level, finding
 
+TIME_UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+"""Units of times that are numbers, per second."""
+MISSING = ("D201", "D204", "D206")
+"""The codes of values that are missing."""
+_FILL_IN = "fill in or remove these rows, or drop them with drop_missing=True (--drop-missing)"
 _LOCAL_TIMES = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M")
 _ZONED_TIMES = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
 _ISO_TIMES = {**dict.fromkeys(_LOCAL_TIMES), **dict.fromkeys(_ZONED_TIMES, "UTC")}
@@ -21,6 +26,7 @@ class Rule:
     broken: pl.Expr
     what: str
     remedy: str
+    level: Level = "error"
 
 
 @dataclass(frozen=True)
@@ -31,16 +37,24 @@ class Values:
     typed: pl.Expr
     is_integer: pl.Expr | None = None
     """For text that may hold integers: whether a value is one. If all are, the column is cast to Int64."""
+    without_point: pl.Expr | None = None
+    """For the same text: values such as `12.0`, which pandas writes for whole numbers, as `12`."""
+
+    @property
+    def missing(self) -> list[pl.Expr]:
+        """Rows that have no value."""
+        return [rule.broken for rule in self.rules if rule.code in MISSING]
 
 
 def id_values(role: str, name: str, dtype: pl.DataType, *, text_file: bool) -> Values | Finding:
     """Ids become Int64 or String; text becomes Int64 only in text files, if every value prints as the same text."""
     column = pl.col(role)
     missing = column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
-    rules = [Rule("D201", missing, f"have no {role} id", "fill in or remove these rows")]
+    rules = [Rule("D201", missing, f"have no {role} id", _FILL_IN)]
     if dtype == pl.String:
-        as_printed = column.cast(pl.Int64, strict=False).cast(pl.String) == column
-        return Values(rules, column, as_printed.fill_null(False) if text_file else None)
+        if not text_file:
+            return Values(rules, column)
+        return Values(rules, column, is_integer(column), column.str.strip_suffix(".0"))
     if dtype.is_float():
         whole = (column.cast(pl.Int64, strict=False).cast(pl.Float64) == column).fill_null(False)
         rules.append(Rule("D203", ~missing & ~whole, "have a fraction for an id", "make the ids whole numbers or text"))
@@ -58,7 +72,7 @@ def time_values(role: str, name: str, dtype: pl.DataType, first: str | None) -> 
     `first` is the first value of a text column; it decides between numbers and ISO 8601.
     """
     column = pl.col(role)
-    remedy = "fill in or remove these rows, or drop the column to keep the order of the rows"
+    remedy = f"{_FILL_IN}, or drop the column to keep the order of the rows"
     missing = Rule("D204", column.is_null(), "have no timestamp", remedy)
     if dtype.is_float():
         broken = column.is_null() | column.is_nan() | column.is_infinite()
@@ -82,14 +96,20 @@ def rating_values(role: str, name: str, dtype: pl.DataType) -> Values | Finding:
     column = pl.col(role)
     number = column.cast(pl.Float64, strict=False)
     missing = column.is_null() | number.is_nan().fill_null(False)
-    rules = [Rule("D206", missing, "have no rating or NaN", "fill in or remove these rows")]
+    rules = [Rule("D206", missing, "have no rating or NaN", _FILL_IN)]
     if dtype == pl.String:
         odd = column.is_not_null() & number.is_null()
         rules.append(Rule("D207", odd, "have a rating that is not a number", "write ratings as numbers"))
     elif not (dtype.is_numeric() or dtype == pl.Null):
         return finding("error", "D207", f"column {name!r}: {dtype} cannot be a rating", remedy="use numbers")
     negative = (number < 0).fill_null(False)
-    return Values([*rules, Rule("D208", negative, "have a rating below 0", "shift the scale to start at 0")], number)
+    what, remedy = "have a rating below 0 and are kept", "min_rating= keeps only rows with at least that rating"
+    return Values([*rules, Rule("D416", negative, what, remedy, "warning")], number)
+
+
+def is_integer(column: pl.Expr) -> pl.Expr:
+    """Whether text prints as the integer that it holds."""
+    return (column.cast(pl.Int64, strict=False).cast(pl.String) == column).fill_null(False)
 
 
 def _is_number(text: str | None) -> bool:

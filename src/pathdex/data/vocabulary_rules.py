@@ -40,7 +40,7 @@ def vocabulary_problems(
     if not problems and count > MAX_IDS:
         problems.append(f"ids: {count} are more than the {MAX_IDS} that a model can have")
     if values and not problems:
-        problems += _text_problems(arrays) if "text" in arrays else []
+        problems += text_problems(arrays) if "text" in arrays else []
         problems += [] if problems else _lookup_problems(arrays, count)
     return problems, count
 
@@ -53,7 +53,7 @@ def _texts() -> dict[str, ArraySpec]:
     return {"text": ArraySpec(dtype="uint8", shape=("bytes",)), "offsets": offsets_spec("codes+1", "bytes")}
 
 
-def _text_problems(arrays: Mapping[str, NDArray[Any]]) -> list[str]:
+def text_problems(arrays: Mapping[str, NDArray[Any]]) -> list[str]:
     """The bytes are UTF-8, and no id begins within a character; then every id is UTF-8."""
     text, offsets = arrays["text"], arrays["offsets"]
     decoder = codecs.getincrementaldecoder("utf-8")()

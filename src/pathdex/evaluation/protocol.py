@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathdex import metrics
+from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
+from pathdex.data.source_table import Source
 from pathdex.data.splits import Queries
 from pathdex.errors import DataError, Problem, QueryError
+from pathdex.evaluation.own_data import own_queries
 from pathdex.progress import Progress
 from pathdex.recommenders.arguments import check_positive
 from pathdex.recommenders.base import Recommender
@@ -73,23 +76,35 @@ class Evaluation:
 
 
 def evaluate(
-    methods: Sequence[Method],
-    queries: Queries,
+    methods: Sequence[Method] | Recommender,
+    queries: Queries | Interactions | Source,
     *,
-    n: int,
-    item_counts: NDArray[np.int64],
+    n: int = 10,
+    history: Interactions | Source | None = None,
+    item_counts: NDArray[np.int64] | None = None,
     batch: int = 1024,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Evaluate every method on the same queries, once with seen items removed and once with seen items kept.
 
     Precision, recall and F are computed per user and then averaged; `candidates` is the measured mean per user.
-    `item_counts` holds the occurrences of each item in the training data.
+    `methods` may be one model. `queries` are those of a split over the models' catalogue, or test data of your own (see
+    `own_queries`): what follows the `history` data, or without it the second half of each user's rows.
+    `item_counts` holds the occurrences of each item in the training data; without it, those in the histories.
     """
+    if isinstance(methods, Recommender):
+        methods = [Method(methods.name, methods)]
     if not methods:
         raise QueryError(
             "must name at least one", argument="methods", value=[], remedy="pass [Method(name, recommender)]"
         )
+    model = methods[0].recommender
+    if not isinstance(queries, Queries):
+        queries = own_queries(model, queries, history=history)
+    elif history is not None:
+        raise QueryError("queries have histories already", argument="history", value=history, remedy="leave it out")
+    if item_counts is None:
+        item_counts = np.bincount(queries.history.values, minlength=len(model.items))
     check_evaluation(queries, n, item_counts, batch)
     total = 2 * len(methods) * len(queries)
     results: list[MethodResult] = []

@@ -73,7 +73,6 @@ METHOD_SPECS: dict[str, MethodSpec] = {
             {**_WIDE, "paths_per_item": 5, "structure_batch_size": 1024},
             {"embedding_dim": 128, "structure_hidden": 256},
         ),
-        {"epochs": 2, "rounds": 2, "final_epochs": 1},
         option="candidates",
         factor=10,
         curve_beams=(1, 2, 5, 10, 25, 50, 100, 200),

@@ -80,4 +80,6 @@ class Budget:
 
 
 FULL = Budget()
+QUICK_METHODS = ("popularity", "item-cf", "deep-retrieval", "brute-force")
+"""Methods of a quick comparison, unless some are named."""
 QUICK = Budget(max_held_out=200, max_users=5_000, timed_queries=30, timing_rounds=3, max_points=3)

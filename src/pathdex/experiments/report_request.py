@@ -11,7 +11,7 @@ from typing import Any
 
 from pathdex.errors import ConfigError, Problem, RunError
 from pathdex.experiments.method_specs import METHOD_SPECS, choose_methods
-from pathdex.experiments.presets import FULL, QUICK, Budget, find_preset
+from pathdex.experiments.presets import FULL, QUICK, QUICK_METHODS, Budget, find_preset
 from pathdex.experiments.run_request import TrainOptions, make_run_request
 from pathdex.recommenders.arguments import check_positive
 from pathdex.recommenders.brute_force import BruteForce
@@ -85,7 +85,7 @@ def make_report_request(given: ReproduceOptions) -> ReportRequest:
     seeds = tuple(given.seeds or (preset.seeds[:1] if given.quick else preset.seeds))
     if len(set(seeds)) < len(seeds):
         raise ConfigError([Problem("must differ", "seeds", list(seeds), "leave repeated seeds out")])
-    methods, missing = choose_methods(given.methods)
+    methods, missing = choose_methods(given.methods or (QUICK_METHODS if given.quick else ()))
     _check_parameters(given.parameters, methods)
     parameters: dict[str, dict[str, Any]] = {}
     for name in methods:

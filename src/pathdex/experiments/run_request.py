@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pathdex.config import Config, RunOptions
-from pathdex.data.readers import RowFilters, read
+from pathdex.data.item_details import ItemDetails
+from pathdex.data.readers import read
+from pathdex.data.reading import Reading
+from pathdex.data.remote_files import is_url
 from pathdex.data.splits import Split
 from pathdex.errors import ConfigError, DataError, Problem, RunError
 from pathdex.experiments.splitting import prepare_split, split_problems
@@ -20,23 +23,30 @@ from pathdex.system import check_device
 class TrainOptions:
     """Options as typed; None or absent if not given."""
 
-    source: Path | None = None
+    source: str | Path | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
     split: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    items: Mapping[str, Any] = field(default_factory=dict)
+    """The table of item details: `source`, and the options of `ItemDetails.read`."""
 
 
 @dataclass(frozen=True)
 class RunRequest:
     """The data source and how it is read and split, the hyper-parameters, and the run options."""
 
-    source: Path
+    source: str | Path
     reading: Mapping[str, Any]
     split: Mapping[str, Any]
     """`kind` and the options of that split."""
     config: Config
     options: RunOptions
+    items: Mapping[str, Any] = field(default_factory=dict)
+
+    def details(self) -> ItemDetails | None:
+        """Read the table of item details, if there is one."""
+        return ItemDetails.read(**self.items) if self.items else None
 
     def prepare(self) -> Split:
         """Read the data and split it."""
@@ -44,7 +54,8 @@ class RunRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """The request as a run stores it, without the parts that `Run.create` adds."""
-        return {"source": str(self.source.resolve()), "reading": dict(self.reading), "held_out": dict(self.split)}
+        request = {"source": _absolute(self.source), "reading": dict(self.reading), "held_out": dict(self.split)}
+        return {**request, "items": _stored_items(self.items)} if self.items else request
 
 
 def make_run_request(given: TrainOptions) -> RunRequest:
@@ -58,27 +69,31 @@ def make_run_request(given: TrainOptions) -> RunRequest:
     with _collecting(problems):
         check_device(given.options.get("device", options.device))
     with _collecting(problems):
-        RowFilters(**{name: value for name, value in given.reading.items() if name.startswith("min_")})
-    source = given.source or Path()
+        Reading(**given.reading)
+    source = Path() if given.source is None else given.source
     if given.source is None:
         problems.append(Problem("DATA is missing", remedy="pass the file to train on, or --resume to resume a run"))
     split = {"kind": "users", **given.split}
     problems += split_problems(split)
     if problems:
         raise ConfigError(problems)
-    return RunRequest(source, dict(given.reading), split, config, options)
+    if given.items and "source" not in given.items:
+        rule = f"{', '.join(given.items)}: there is no item table"
+        raise ConfigError([Problem(rule, remedy="name the file with --items")])
+    return RunRequest(source, dict(given.reading), split, config, options, dict(given.items))
 
 
 def check_resume(request: Mapping[str, Any], given: TrainOptions) -> None:
     """Raise `RunError` if an option differs from the one that the run was started with."""
     typed = {
-        "source": {"DATA": None if given.source is None else str(given.source.resolve())},
+        "source": {"DATA": None if given.source is None else _absolute(given.source)},
         "reading": given.reading,
         "held_out": given.split,
         "config": given.config,
         "options": given.options,
+        "items": _stored_items(given.items),
     }
-    stored = {**request, "source": {"DATA": request["source"]}}
+    stored = {"items": {}, **request, "source": {"DATA": request["source"]}}
     differing = [
         f"{name}={value!r}, but the run has {stored[part].get(name)!r}"
         for part, values in typed.items()
@@ -90,6 +105,14 @@ def check_resume(request: Mapping[str, Any], given: TrainOptions) -> None:
             f"a run is resumed with its own options: {'; '.join(differing)}; "
             "leave these out, or train into a new folder"
         )
+
+
+def _stored_items(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _absolute(value) if name == "source" else value for name, value in items.items()}
+
+
+def _absolute(source: str | Path) -> str:
+    return str(source) if is_url(source) else str(Path(source).resolve())
 
 
 @contextmanager

@@ -11,18 +11,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from pathdex.config import Config, RunOptions
+from pathdex.data.item_details import ItemDetails
+from pathdex.data.reading import Reading
 from pathdex.data.serialization import load_split, save_split
 from pathdex.data.splits import Split
 from pathdex.errors import RunError
+from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.storage.array_folder import MANIFEST
 from pathdex.storage.atomic import atomic_folder, atomic_write
 from pathdex.storage.checkpoint import load_checkpoint
 from pathdex.storage.folder_lock import folder_lock
 from pathdex.storage.json_file import write_json
-from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, LOG, REQUEST, SPLIT, find_bundle
+from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, ITEMS, LOG, REQUEST, SPLIT, find_bundle
 from pathdex.training.callbacks import Callback, JsonLines, TensorBoard, default_callbacks
+
+
+def training_reading(folder: str | Path, model: Recommender) -> Reading | None:
+    """How the training data of a model was read; None if neither the model nor its run folder says."""
+    if model.reading is not None or not (Path(folder) / REQUEST).exists():
+        return model.reading
+    stored = Run.open(folder).request.get("reading")
+    return None if stored is None else Reading.from_dict(stored)
 
 
 @dataclass(frozen=True)
@@ -49,15 +62,27 @@ class Run:
         return self.bundle.exists()
 
     @classmethod
-    def create(cls, path: str | Path, split: Split, config: Config, options: RunOptions, **source: Any) -> Run:
-        """Create the folder with the split and the request, atomically; an existing folder is an error.
+    def create(
+        cls,
+        path: str | Path,
+        split: Split,
+        config: Config,
+        options: RunOptions,
+        *,
+        details: ItemDetails | None = None,
+        **source: Any,
+    ) -> Run:
+        """Create the folder with the split, the details of items and the request, atomically.
 
-        `source` is recorded in the request.
+        An existing folder is an error. `source` is recorded in the request.
         """
         path = cls.check_new(path)
         request = {"config": config.to_dict(), "options": vars(options), **source}
         with atomic_folder(path) as folder:
             save_split(folder / SPLIT, split)
+            if details is not None:
+                request["title"] = details.title_column
+                details.to_frame().write_parquet(folder / ITEMS)
             write_json(folder / REQUEST, request)
         return cls(path, request)
 
@@ -86,6 +111,16 @@ class Run:
 
     def split(self) -> Split:
         return load_split(self.path / SPLIT)
+
+    def details(self) -> ItemDetails | None:
+        """Titles and other details of items; None if the run has none."""
+        file = self.path / ITEMS
+        if not file.exists():
+            return None
+        try:
+            return ItemDetails.from_frame(pl.read_parquet(file), self.request.get("title"))
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise RunError(f"{file} is damaged ({error}); remove the folder and train again") from error
 
     def model(self) -> DeepRetrieval:
         """The finished model."""
@@ -119,6 +154,13 @@ class Run:
             following.append(TensorBoard(self.path / "tensorboard"))
         config = Config.from_stored(self.request["config"])
         model, split = DeepRetrieval(config, **self.request["options"]), split or self.split()
-        model.fit(split.train, validation=split.valid, callbacks=following, checkpoint=self.checkpoint, resume=resume)
+        model.fit(
+            split.train,
+            items=self.details(),
+            validation=split.valid,
+            callbacks=following,
+            checkpoint=self.checkpoint,
+            resume=resume,
+        )
         model.save(self.bundle)
         return model

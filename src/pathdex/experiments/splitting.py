@@ -19,6 +19,11 @@ SPLIT_OPTIONS: dict[str, tuple[str, ...]] = {
 """The options of each kind of split."""
 HELD_OUT_SHARE = 20
 MAX_HELD_OUT = 1000
+USEFUL_HELD_OUT, MAX_SHARE = 200, 0.15
+"""Of few users, more than a twentieth is held out, up to this number and this share: with 200 users, the standard error
+of a figure is about a fourteenth of its spread between users."""
+FEW_HELD_OUT = 100
+"""Fewer held-out users than this are worth a warning."""
 
 
 def split_problems(split: Mapping[str, Any]) -> list[Problem]:
@@ -55,10 +60,24 @@ def prepare_split(data: Interactions, split: Mapping[str, Any], *, seed: int, ma
 
 
 def default_held_out(data: Interactions) -> dict[str, int]:
-    """5% of the users who can be held out for each set: at least 1 if there are 3 such users, at most 1000."""
+    """5% of the users who can be held out for each set, at most 1000.
+
+    Of fewer than 4000 users it is 200, or 15% of them if that is less; at least 1 if there are 3 such users.
+    """
     able = len(users_to_hold_out(data))
-    count = min(MAX_HELD_OUT, max(able // HELD_OUT_SHARE, 1 if able > 2 else 0))
+    useful = min(USEFUL_HELD_OUT, int(MAX_SHARE * able))
+    count = min(MAX_HELD_OUT, max(able // HELD_OUT_SHARE, useful, 1 if able > 2 else 0))
     return {"valid_users": count, "test_users": count}
+
+
+def few_users_note(queries: Queries) -> str | None:
+    """What to say about figures of so few users; None if there are enough."""
+    if not 0 < len(queries) < FEW_HELD_OUT:
+        return None
+    return (
+        f"only {len(queries):,} users are held out, so figures are rough and small differences between methods mean "
+        "nothing; hold out more with --test-users, or evaluate on a file of your own with --test"
+    )
 
 
 def _first(queries: Queries, count: int) -> Queries:

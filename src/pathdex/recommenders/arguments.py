@@ -22,7 +22,11 @@ def check_ids(argument: str, ids: Any) -> None:
         remedy = f"pass [{ids!r}]"
         raise QueryError("must be a list of ids, not a string", argument=argument, value=ids, remedy=remedy)
     if not isinstance(ids, Iterable):
-        raise QueryError("must be a list of ids", argument=argument, value=ids, remedy="pass strings or integers")
+        one = isinstance(ids, int | np.integer) and not isinstance(ids, bool)
+        remedy = f"pass [{ids}]" if one else "pass strings or integers"
+        if one and argument == "history":
+            remedy += " for a history of that item; a model knows no users, so pass the items of a user"
+        raise QueryError("must be a list of ids", argument=argument, value=ids, remedy=remedy)
 
 
 def id_list(argument: str, ids: Iterable[Id]) -> list[Id]:

@@ -10,8 +10,9 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,17 @@ from typing_extensions import Self
 
 from pathdex.config import RunOptions
 from pathdex.data.interactions import Interactions
+from pathdex.data.item_details import ItemDetails, as_details
 from pathdex.data.ragged import Ragged
+from pathdex.data.reading import Reading
+from pathdex.data.source_table import Source
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
-from pathdex.errors import BundleError, ConfigError, NotFittedError, QueryError, did_you_mean
+from pathdex.errors import BundleError, ConfigError, NotFittedError, PathdexError, QueryError, did_you_mean
 from pathdex.kernels.types import Ints, Mask
 from pathdex.recommenders.arguments import check_ids, check_n, check_width, id_list
-from pathdex.recommenders.bundle_checks import bundle_problems, check_names, split_ids
+from pathdex.recommenders.bundle_checks import bundle_problems, check_names, split_arrays
+from pathdex.recommenders.item_list import DescribedItem, ItemList, ItemLists, ScoredItem
+from pathdex.recommenders.query import History, Query, code_filters
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking
 from pathdex.storage.bundle import Bundle, read_bundle, write_bundle
@@ -33,38 +39,6 @@ from pathdex.storage.bundle_rules import BundleRules, listed
 if TYPE_CHECKING:
     from pathdex.data.attributes import AlignedAttributes, Attributes
     from pathdex.training.callbacks import Callback
-
-History: TypeAlias = Sequence[Id]
-
-
-class ScoredItem(NamedTuple):
-    """A recommended item. Scores order the items of one answer and are not comparable across answers, unless the
-    estimator says so."""
-
-    id: Id
-    score: float
-
-
-@dataclass(frozen=True)
-class Query:
-    """A history and its filters, in ids. Use it for batches whose queries have different filters."""
-
-    history: History
-    exclude_seen: bool = True
-    """Exclude the items of the history."""
-    deny: Iterable[Id] = ()
-    """Items to exclude."""
-    allow: Iterable[Id] | None = None
-    """The only items to recommend; None for all."""
-    where: Mapping[str, Any] | None = None
-    """Conditions on columns of the attached catalogue table; all must match."""
-
-    def __post_init__(self) -> None:
-        check_ids("deny", self.deny)
-        if self.allow is not None:
-            check_ids("allow", self.allow)
-        if not isinstance(self.exclude_seen, bool | np.bool_):
-            raise QueryError("must be true or false", argument="exclude_seen", value=self.exclude_seen)
 
 
 @dataclass(frozen=True)
@@ -96,6 +70,10 @@ class Recommender(ABC):
     _catalogue_table: Attributes | None = None
     """The table that is attached."""
     _records: Sequence[dict[str, Any]] = ()
+    _reading: Reading | None = None
+    _details: ItemDetails | None = None
+    _where_details = False
+    """Whether the details are what is attached."""
 
     @abstractmethod
     def get_params(self) -> dict[str, Any]:
@@ -124,15 +102,71 @@ class Recommender(ABC):
             raise NotFittedError(self)
         return self._items
 
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._set_params().items())
+        return f"{type(self).__name__}({shown}): {self._fitted_text()}"
+
+    def _repr_html_(self) -> str:
+        rows = {"state": self._fitted_text(), **self._set_params()}
+        cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(one))}</td></tr>" for name, one in rows.items())
+        return f"<table><caption>{escape(type(self).__name__)}</caption>{cells}</table>"
+
+    def _set_params(self) -> dict[str, Any]:
+        """The hyper-parameters that differ from those of the estimator without arguments."""
+        given = self.get_params()
+        try:
+            plain = type(self)().get_params()
+        except (TypeError, PathdexError):  # It cannot be made without arguments.
+            return given
+        return {name: value for name, value in given.items() if value != plain.get(name)}
+
+    def _fitted_text(self) -> str:
+        if self._items is None:
+            return "not fitted"
+        titles = "" if self._details is None else " with details"
+        return f"fitted on {self._items.num_ids:,} items{titles}"
+
     @property
     def records(self) -> list[dict[str, Any]]:
         """The training log: one record per epoch; empty for estimators without epochs."""
         return list(self._records)
 
+    @property
+    def reading(self) -> Reading | None:
+        """How the training data was read; `pathdex.read(file, like=model.reading)` reads a later file like it."""
+        return self._reading
+
+    @property
+    def details(self) -> ItemDetails | None:
+        """Titles and other details of items, from `fit(..., items=)` or `describe_items`; saved in bundles."""
+        return self._details
+
+    def describe_items(self, items: ItemDetails | Source | None) -> Self:
+        """Set the titles and other details of items; None removes them. Returns the estimator."""
+        self._details = None if items is None else as_details(items)
+        if self._where_details:
+            self.attach(None)
+        return self
+
+    def _learn_from(self, data: Interactions, items: ItemDetails | Source | None = None) -> None:
+        """Take over the catalogue of the training data, how it was read, and the details of its items."""
+        self._items, self._reading = data.items, data.reading
+        self.describe_items(items)
+        if self._catalogue_table is not None:
+            self.attach(self._catalogue_table)  # Codes have changed.
+
     @abstractmethod
-    def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
+    def fit(
+        self,
+        data: Interactions | Source,
+        *,
+        items: ItemDetails | Source | None = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Self:
         """Fit on the sequences of all users; returns the estimator.
 
+        `data` is what `pathdex.read` returns, or anything that it reads without options, such as a frame. `items` is a
+        table with one row per item; titles and other columns come back with every answer and are saved in bundles.
         `callbacks` observe the training. The default is a progress bar if standard error is a terminal; pass an empty
         list for none.
         """
@@ -208,7 +242,7 @@ class Recommender(ABC):
         allow: Iterable[Id] | None = None,
         where: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> list[list[ScoredItem]]:
+    ) -> ItemLists:
         """`recommend` for many histories, with the same answers. A `Query` instead of a history has its own filters."""
         n = check_n(n, len(self.items))
         # Iterators can be read only once.
@@ -216,22 +250,26 @@ class Recommender(ABC):
         queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
         known = self.encode_histories([query.history for query in queries])
         ranking = self.rank(known, n, self._filters(queries, known), **options)
-        return [self._answer(items, scores) for items, scores in zip(ranking.items, ranking.scores, strict=True)]
+        answers = zip(ranking.items, ranking.scores, strict=True)
+        return ItemLists(self._answer(items, scores) for items, scores in answers)
 
-    def _answer(self, items: Ints, scores: NDArray[np.float32]) -> list[ScoredItem]:
+    def _answer(self, items: Ints, scores: NDArray[np.float32]) -> ItemList:
         """The ranking of one query, in ids."""
         count = int(np.count_nonzero(items != UNKNOWN))  # Unknown items come last.
-        return list(map(ScoredItem._make, zip(self.items.ids(items[:count]), scores[:count].tolist(), strict=True)))
+        pairs = zip(self.items.ids(items[:count]), scores[:count].tolist(), strict=True)
+        if self._details is None:
+            return ItemList(map(ScoredItem._make, pairs))
+        return ItemList(DescribedItem.make(id, score, self._details) for id, score in pairs)
 
     def attach(self, attributes: Attributes | None) -> Self:
         """Use a catalogue table for `where`; None removes it. The table is not saved in bundles."""
         self._attributes = None if attributes is None else attributes.align(self.items)
-        self._catalogue_table = attributes
+        self._catalogue_table, self._where_details = attributes, False
         return self
 
-    def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
+    def similar_items(self, item: Id, n: int = 10) -> ItemList:
         """Items similar to an item: by default, recommendations for a history of only that item."""
-        return self.recommend([item], n)
+        return self.recommend_batch([[item]], n)[0]
 
     def encode_histories(self, histories: Sequence[History]) -> Ragged:
         """Ids to codes; ignores unknown ids with one warning."""
@@ -253,33 +291,8 @@ class Recommender(ABC):
         return Ragged.from_rows(rows)
 
     def _filters(self, queries: Sequence[Query], histories: Ragged) -> Filters:
-        """Filters of queries in codes. Queries that share a list share its codes."""
-        codes: dict[int, Ints] = {}
-        none = np.empty(0, np.int64)
-
-        def known(ids: Iterable[Id]) -> Ints:
-            if isinstance(ids, list | tuple) and not ids:
-                return none
-            if id(ids) not in codes:
-                found = self.items.codes(ids)
-                codes[id(ids)] = np.unique(found[found != UNKNOWN])
-            return codes[id(ids)]
-
-        deny = [known(query.deny) for query in queries]
-        if all(query.exclude_seen for query in queries) and not any(map(len, deny)):
-            excluded = histories
-        else:
-            excluded = Ragged.from_rows(
-                np.concatenate([history, denied]) if query.exclude_seen else denied
-                for query, history, denied in zip(queries, histories, deny, strict=True)
-            )
-        allow = [None if query.allow is None else known(query.allow) for query in queries]
         where = [self._where(query.where) for query in queries]
-        return Filters(
-            excluded if len(excluded.values) else None,
-            allow if any(one is not None for one in allow) else None,
-            where if any(one is not None for one in where) else None,
-        )
+        return code_filters(queries, histories, self.items, where)
 
     def _where(self, where: Mapping[str, Any] | None) -> Mask | None:
         if where is None or (isinstance(where, Mapping) and not where):
@@ -288,14 +301,25 @@ class Recommender(ABC):
             raise QueryError(
                 "must map columns to values, as in {'category': ['a', 'b']}", argument="where", value=where
             )
+        self.attach_details()
         if self._attributes is None:
             raise QueryError(
                 "needs a catalogue table",
                 argument="where",
                 value=dict(where),
-                remedy="attach one with attach(Attributes.read(...))",
+                remedy="attach one with attach(Attributes.read(...)), or fit with items=",
             )
         return self._attributes.mask(where)
+
+    def attach_details(self) -> tuple[str, ...]:
+        """Use the details of items for `where`, unless a table is attached; returns the columns that it can use.
+
+        The first query with `where` does this.
+        """
+        if self._attributes is None and self._details is not None:
+            self.attach(self._details.attributes())
+            self._where_details = True
+        return () if self._attributes is None else self._attributes.columns
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a bundle, a folder that `pathdex.load` opens without the training data; returns its path."""
@@ -310,7 +334,16 @@ class Recommender(ABC):
         """The fitted estimator as a bundle in memory."""
         state = self.get_state()
         vocabulary = {f"items.{key}": array for key, array in self.items.arrays().items()}
-        return Bundle(self.name, state.settings, {**state.arrays, **vocabulary}, state.weights)
+        reading = None if self._reading is None else self._reading.to_dict()
+        details = {} if self._details is None else self._details.arrays()
+        return Bundle(
+            self.name,
+            state.settings,
+            {**state.arrays, **vocabulary, **{f"details.{key}": array for key, array in details.items()}},
+            state.weights,
+            reading=reading,
+            details=None if self._details is None else self._details.description(),
+        )
 
     def checked_bundle(self) -> Bundle:
         """`to_bundle`, or a `BundleError` if the model could not be opened again, such as after a diverged training."""
@@ -325,10 +358,12 @@ class Recommender(ABC):
         if problems := cls.bundle_problems(bundle, values=not bundle.is_verified()):
             raise BundleError(f"{bundle.source} is damaged: {listed(problems)}; copy or save the model again")
         bundle.set_verified()
-        vocabulary, arrays = split_ids(bundle.arrays)
+        vocabulary, details, arrays = split_arrays(bundle.arrays)
         estimator = cls.__new__(cls)
         estimator._items = Vocabulary.from_arrays(vocabulary)
         estimator.set_state(EstimatorState(bundle.settings, arrays, bundle.weights))
+        estimator._reading = None if bundle.reading is None else Reading.from_dict(bundle.reading)
+        estimator._details = None if bundle.details is None else ItemDetails.from_arrays(bundle.details, details)
         return estimator
 
     @classmethod
@@ -351,5 +386,5 @@ def _is_many(history: Sequence[Any]) -> bool:
 
 
 def _preview(history: Sequence[Id]) -> str:
-    shown = ", ".join(repr(one) for one in history[:3])
+    shown = ", ".join(repr(one) for one in list(history)[:3])
     return shown + (", ..." if len(history) > 3 else "")

@@ -10,7 +10,9 @@ import numpy as np
 from typing_extensions import Self
 
 from pathdex.data.interactions import Interactions
+from pathdex.data.item_details import ItemDetails
 from pathdex.data.ragged import Ragged
+from pathdex.data.source_table import Source
 from pathdex.errors import ConfigError, NotFittedError, Problem
 from pathdex.recommenders.base import EstimatorState, Recommender
 from pathdex.recommenders.bundle_checks import check_names, check_object
@@ -56,12 +58,18 @@ class BruteForce(Recommender):
     def get_params(self) -> dict[str, Any]:
         return {name: value for name, value in self.parameters.items() if name not in self.run_options}
 
-    def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
+    def fit(
+        self,
+        data: Interactions | Source,
+        *,
+        items: ItemDetails | Source | None = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Self:
         # Imported here, since Deep Retrieval imports torch.
         from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
         model = DeepRetrieval(**{"rounds": 0, "final_epochs": 0, **NO_INDEX, **self.parameters})
-        self._wrap(model.fit(data, callbacks=callbacks))
+        self._wrap(model.fit(data, items=items, callbacks=callbacks))
         return self
 
     def rank(self, histories: Ragged, n: int, filters: Filters = NO_FILTERS, **options: Any) -> Ranking:
@@ -83,6 +91,7 @@ class BruteForce(Recommender):
 
     def _wrap(self, model: HasVectors) -> None:
         self._items, self._model, self._records = model.items, model, model.records
+        self._reading, self._details = model.reading, model.details
         self.history_length = model.history_length
 
     def get_state(self) -> EstimatorState:

@@ -7,6 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from pathdex.data.detail_rules import detail_problems
+from pathdex.data.item_details import part_of
+from pathdex.data.reading import Reading
 from pathdex.data.vocabulary_rules import vocabulary_problems
 from pathdex.errors import ConfigError, PathdexError, did_you_mean
 from pathdex.storage.bundle import Bundle
@@ -25,10 +28,16 @@ def bundle_problems(
     `rules_of` gives the rules for its settings and the size of its catalogue. Without `values`, only settings, names,
     dtypes and shapes are checked, which takes the same time for any size.
     """
-    vocabulary, arrays = split_ids(bundle.arrays)
+    vocabulary, details, arrays = split_arrays(bundle.arrays)
     found, num_items = vocabulary_problems(vocabulary, values=values)
     if found:
         return [f"items.{problem}" for problem in found]
+    try:
+        Reading.from_dict(bundle.reading or {})
+    except PathdexError as error:
+        return [f"reading: {error}"]
+    if found := detail_problems(bundle.details, details, values=values):
+        return [f"details.{problem}" for problem in found]
     try:
         rules = rules_of(bundle.settings, num_items)
     except PathdexError as error:
@@ -37,10 +46,10 @@ def bundle_problems(
     return rules.problems(arrays, bundle.weights, removed=removed, values=values)
 
 
-def split_ids(arrays: Mapping[str, NDArray[Any]]) -> tuple[Arrays, Arrays]:
-    """The arrays of the vocabulary, and all others."""
-    ids = {name.removeprefix("items."): array for name, array in arrays.items() if name.startswith("items.")}
-    return ids, {name: array for name, array in arrays.items() if not name.startswith("items.")}
+def split_arrays(arrays: Mapping[str, NDArray[Any]]) -> tuple[Arrays, Arrays, Arrays]:
+    """The arrays of the vocabulary, those of the details of items, and all others."""
+    rest = {name: array for name, array in arrays.items() if not name.startswith(("items.", "details."))}
+    return part_of(arrays, "items."), part_of(arrays, "details."), rest
 
 
 def check_names(subject: str, values: Any, names: Iterable[str]) -> None:

@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from pathdex.data.interactions import Interactions
+from pathdex.data.item_details import ItemDetails
 from pathdex.data.ragged import Ragged
+from pathdex.data.source_table import Source
 from pathdex.data.splits import Queries
 from pathdex.data.vocabulary import Id
 from pathdex.errors import QueryError
 from pathdex.index.health import IndexHealth
-from pathdex.recommenders.base import History, Recommender
+from pathdex.recommenders.base import Recommender
+from pathdex.recommenders.query import History
 from pathdex.retrieval.explain import Explanation, WhyNot
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 
@@ -91,7 +94,12 @@ class ChoosesOnValidation(Recommender):
 
     @abstractmethod
     def fit(
-        self, data: Interactions, *, callbacks: Sequence[Callback] | None = None, validation: Queries | None = None
+        self,
+        data: Interactions | Source,
+        *,
+        items: ItemDetails | Source | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        validation: Queries | None = None,
     ) -> Self:
         """Fit on the sequences of all users; returns the estimator."""
 

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from pathdex.config import Config, RunOptions
-from pathdex.data.interactions import Interactions, check_interactions
+from pathdex.data.interactions import Interactions
+from pathdex.data.item_details import ItemDetails
 from pathdex.data.ragged import Ragged
+from pathdex.data.source_table import Source
 from pathdex.data.splits import Queries
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import NotFittedError, QueryError
@@ -26,10 +28,13 @@ from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.postings import NO_PATH, Postings
 from pathdex.kernels.query import Answers
 from pathdex.recommenders.arguments import check_n, check_positive
-from pathdex.recommenders.base import EstimatorState, History, Query, ScoredItem
+from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.capabilities import CanExplain, ChoosesOnValidation, HasIndex, HasVectors
+from pathdex.recommenders.fit_inputs import fit_inputs
+from pathdex.recommenders.item_list import ItemList
 from pathdex.recommenders.model_state import ModelState
 from pathdex.recommenders.online import LearnsOnline, OnlineLearning
+from pathdex.recommenders.query import History, Query
 from pathdex.recommenders.query_threads import in_threads
 from pathdex.retrieval.explain import Explanation, WhyNot, explain, why_not
 from pathdex.retrieval.filters import NO_FILTERS, Filters
@@ -75,8 +80,9 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def fit(
         self,
-        data: Interactions,
+        data: Interactions | Source,
         *,
+        items: ItemDetails | Source | None = None,
         callbacks: Sequence[Callback] | None = None,
         validation: Queries | None = None,
         checkpoint: str | Path | None = None,
@@ -96,7 +102,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         from pathdex.training.held_out import hold_out
         from pathdex.training.trainer import Trainer
 
-        check_interactions(data)
+        data, items = fit_inputs(data, items)
         data = data.shuffled_if_unordered(self.options.seed)
         config = self._requested
         if encoder_of is not None and config.next_items is None:
@@ -112,7 +118,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         )
         if encoder_of is not None:
             trainer.adopt_encoder(encoder_of.config, encoder_of.model_state.all_weights())
-        self._items = data.items
+        self._learn_from(data, items)
         for phase in final_phases(trainer, held_out, self._of_state):
             trainer.loop.append(phase)
         if resume:
@@ -168,7 +174,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
     def _of_state(self, state: ModelState) -> DeepRetrieval:
         """A model with the same catalogue and run options."""
         model = self.of_state(state, self.items)
-        model.options = self.options
+        model.options, model._reading, model._details = self.options, self._reading, self._details
         return model
 
     @property
@@ -288,7 +294,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         allow: Iterable[Id] | None = None,
         where: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> list[ScoredItem]:
+    ) -> ItemList:
         """`recommend` for an encoded history."""
         n = check_n(n, len(self.items))
         query = Query((), exclude_seen, deny, allow, where)
@@ -297,7 +303,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         items, scores, _ = self.retriever.best_items(state, filters, 0, n=n, **search)
         return self._answer(items, scores)
 
-    def similar_items(self, item: Id, n: int = 10) -> list[ScoredItem]:
+    def similar_items(self, item: Id, n: int = 10) -> ItemList:
         """Items on the paths of an item, or on paths with a common prefix if too few, by cosine similarity."""
         n = check_n(n, len(self.items))
         items, scores = similar_items(self.retriever, self._code(item), n)
@@ -334,13 +340,9 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
         """Which paths of an item a beam finds for a history, their probabilities, and the item's score."""
-        return explain(
-            self.retriever,
-            self.state(history),
-            item,
-            self._code(item),
-            beam=self.search_options(1, {"beam": beam})["beam"],
-        )
+        beam = self.search_options(1, {"beam": beam})["beam"]
+        found = explain(self.retriever, self.state(history), item, self._code(item), beam=beam)
+        return found.titled(self._details)
 
     def why_not(
         self, history: History, item: Id, *, n: int = 10, beam: int | None = None, exclude_seen: bool = True
@@ -351,9 +353,10 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         """
         n = check_n(n, len(self.items))
         beam = self.search_options(1, {"beam": beam})["beam"]
-        return why_not(
+        found = why_not(
             self.retriever, self.state(history), item, self._code(item), exclude_seen=exclude_seen, n=n, beam=beam
         )
+        return found.titled(self._details)
 
     def warmup(self) -> Self:
         """Compile or load what queries need, so that the first query is fast; returns the estimator."""

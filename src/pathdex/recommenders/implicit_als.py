@@ -14,14 +14,17 @@ from scipy import sparse
 from typing_extensions import Self
 
 from pathdex.config import RunOptions
-from pathdex.data.interactions import Interactions, check_interactions, popularity_order
+from pathdex.data.interactions import Interactions, popularity_order
+from pathdex.data.item_details import ItemDetails
 from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
+from pathdex.data.source_table import Source
 from pathdex.errors import DataError, NotFittedError, QueryError
 from pathdex.parameters import check_fields, from_keywords, parameter
 from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.bundle_checks import check_names
 from pathdex.recommenders.capabilities import HasVectors
+from pathdex.recommenders.fit_inputs import fit_inputs
 from pathdex.retrieval.exhaustive import rank_exhaustively
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking, replace_rows
@@ -62,8 +65,14 @@ class ImplicitALS(HasVectors):
         self._model: Any = None
         self._order: NDArray[np.int64] | None = None
 
-    def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
-        check_interactions(data)
+    def fit(
+        self,
+        data: Interactions | Source,
+        *,
+        items: ItemDetails | Source | None = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Self:
+        data, items = fit_inputs(data, items)
         if data.num_interactions == 0:
             raise DataError("data: has no interactions; training needs at least one user with one item")
         model, iterations = self._untrained(), self.settings.iterations
@@ -73,7 +82,7 @@ class ImplicitALS(HasVectors):
                 callback.on_step_end(StepProgress("als", 1, 1, iteration + 1, iterations, {}))
 
             model.fit(_confidence(data.sequences, data.num_items), show_progress=False, callback=report)
-        self._items = data.items
+        self._learn_from(data, items)
         self._adopt(model, popularity_order(data.item_counts()))
         return self
 

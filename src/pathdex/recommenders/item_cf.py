@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 from typing_extensions import Self
 
-from pathdex.data.interactions import Interactions, check_interactions, popularity_order
+from pathdex.data.interactions import Interactions, popularity_order
+from pathdex.data.item_details import ItemDetails
 from pathdex.data.matrix import interaction_matrix
 from pathdex.data.ragged import Ragged
+from pathdex.data.source_table import Source
 from pathdex.errors import ConfigError, NotFittedError, Problem, did_you_mean
 from pathdex.index.neighbours import nearest_items, rows_of
 from pathdex.kernels.neighbours import Neighbours
 from pathdex.parameters import LARGEST, count_problems
 from pathdex.recommenders.base import EstimatorState, Recommender
 from pathdex.recommenders.bundle_checks import check_names
+from pathdex.recommenders.fit_inputs import fit_inputs
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, join_rankings, row_blocks, top_n_of
 from pathdex.storage.array_spec import LIMIT, ArraySpec, index_spec, offsets_spec, order_spec
@@ -49,10 +52,16 @@ class ItemCF(Recommender):
         self._similarity: sparse.csr_array | None = None
         self._order: NDArray[np.int64] | None = None
 
-    def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
-        check_interactions(data)
+    def fit(
+        self,
+        data: Interactions | Source,
+        *,
+        items: ItemDetails | Source | None = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Self:
+        data, items = fit_inputs(data, items)
         with following(callbacks):
-            self._items = data.items
+            self._learn_from(data, items)
             self._order = popularity_order(data.item_counts())
             self._adopt(nearest_items(self._matrix(data.sequences), self.neighbours, shrinkage=self.shrinkage))
         return self

@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from pathdex.data.interactions import Interactions, check_interactions, popularity_order
+from pathdex.data.interactions import Interactions, popularity_order
+from pathdex.data.item_details import ItemDetails
 from pathdex.data.ragged import Ragged
+from pathdex.data.source_table import Source
 from pathdex.errors import NotFittedError
 from pathdex.recommenders.base import EstimatorState, Recommender
 from pathdex.recommenders.bundle_checks import MAX_COUNT, check_names
+from pathdex.recommenders.fit_inputs import fit_inputs
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, fill_in_order, no_ranking
 from pathdex.storage.array_spec import index_spec
@@ -30,10 +33,16 @@ class Popularity(Recommender):
         self._counts: NDArray[np.float32] | None = None
         self._order: NDArray[np.int64] | None = None
 
-    def fit(self, data: Interactions, *, callbacks: Sequence[Callback] | None = None) -> Self:
-        check_interactions(data)
+    def fit(
+        self,
+        data: Interactions | Source,
+        *,
+        items: ItemDetails | Source | None = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Self:
+        data, items = fit_inputs(data, items)
         with following(callbacks):
-            self._items = data.items
+            self._learn_from(data, items)
             self._learn(data.item_counts())
         return self
 

@@ -14,11 +14,14 @@ from typing_extensions import Self
 
 from pathdex.config import EncoderConfig, RunOptions
 from pathdex.data.interactions import Interactions
+from pathdex.data.item_details import ItemDetails
 from pathdex.data.ragged import Ragged
+from pathdex.data.source_table import Source
 from pathdex.errors import NotFittedError
 from pathdex.model.network import ITEM_ROWS, Network
 from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.capabilities import HasVectors
+from pathdex.recommenders.fit_inputs import fit_inputs
 from pathdex.recommenders.weight_specs import network_specs, row_width
 from pathdex.retrieval.exhaustive import rank_exhaustively
 from pathdex.retrieval.filters import NO_FILTERS, Filters
@@ -46,8 +49,9 @@ class VectorRecommender(HasVectors):
 
     def fit(
         self,
-        data: Interactions,
+        data: Interactions | Source,
         *,
+        items: ItemDetails | Source | None = None,
         callbacks: Sequence[Callback] | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
@@ -57,6 +61,7 @@ class VectorRecommender(HasVectors):
         `checkpoint` is a file for the training state; `resume=True` continues from it and gives the result of an
         uninterrupted training.
         """
+        data, items = fit_inputs(data, items)
         prepare(data, self.options)
         data = data.shuffled_if_unordered(self.options.seed)
         network = Network(self.config, data.num_items, encoder=self._encoder()).place(self.options.device)
@@ -70,7 +75,7 @@ class VectorRecommender(HasVectors):
             resume=resume,
         )
         self._network = network.eval()
-        self._items = data.items
+        self._learn_from(data, items)
         self._on_fitted()
         return self
 

@@ -13,11 +13,11 @@ from pathdex.recommenders.live_reader import from_stored
 from pathdex.recommenders.registry import ESTIMATORS, estimator_class
 from pathdex.recommenders.stream_verification import verify_stream_state
 from pathdex.storage import verified
-from pathdex.storage.array_folder import file_problems, manifest_of, read_folder, sum_problems
+from pathdex.storage.array_folder import MANIFEST_LIMIT, file_problems, manifest_of, read_folder, sum_problems
 from pathdex.storage.bundle import BUNDLE_FORMAT, bundle_of
 from pathdex.storage.checkpoint import load_checkpoint
 from pathdex.storage.live_folder import is_live_folder, manifest_digest, read_current, read_delta
-from pathdex.storage.open_folder import OpenFolder
+from pathdex.storage.open_folder import OpenFolder, read_plain
 from pathdex.storage.run_folder import (
     CHECKPOINT,
     REQUEST,
@@ -58,8 +58,8 @@ def _run_problems(path: Path, on_step: Callable[[str], object]) -> list[str]:
     """Problems of a run folder besides its bundle: the request, the split and the checkpoint."""
     problems = []
     try:
-        json.loads((path / REQUEST).read_text())
-    except (OSError, ValueError) as error:
+        json.loads(read_plain(path, REQUEST, MANIFEST_LIMIT))
+    except (OSError, ValueError, RecursionError) as error:
         problems.append(f"{path / REQUEST} is damaged ({error})")
     for part, read in ((SPLIT, lambda one: load_split(one, mmap=False)), (CHECKPOINT, load_checkpoint)):
         if (path / part).exists():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pathdex.data.item_details import ItemDetails
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Id
 from pathdex.index.paths import decode_paths
@@ -41,9 +42,20 @@ class Explanation:
     paths: tuple[PathExplanation, ...]
     score: float | None
     """The final score; None if the item is not a candidate."""
+    title: str | None = None
+    """The item's title, if the model has one."""
+
+    def titled(self, details: ItemDetails | None) -> Explanation:
+        """The same with the item's title."""
+        return self if details is None else replace(self, title=details.title(self.item))
+
+    @property
+    def label(self) -> str:
+        """The item with its title, if it has one."""
+        return str(self.item) if self.title is None else f"{self.item} ({self.title})"
 
     def __str__(self) -> str:
-        lines = [f"{self.item}: " + ("not retrieved" if self.score is None else f"score {self.score:.3f}")]
+        lines = [f"{self.label}: " + ("not retrieved" if self.score is None else f"score {self.score:.3f}")]
         for path in self.paths:
             layers = " x ".join(f"{value:.3f}" for value in path.layer_probability)
             rank = f"lost at layer {path.lost_at}" if path.beam_rank is None else f"beam rank {path.beam_rank}"
@@ -70,8 +82,12 @@ class WhyNot:
     needed: float | None
     """The score of the n-th candidate; None if there are fewer."""
 
+    def titled(self, details: ItemDetails | None) -> WhyNot:
+        """The same with the item's title."""
+        return replace(self, explanation=self.explanation.titled(details))
+
     def __str__(self) -> str:
-        item = self.explanation.item
+        item = self.explanation.label
         texts = {
             "recommended": f"{item} is recommended, at rank {self.rank}",
             "no path": f"{item} is on no path yet",

@@ -13,12 +13,15 @@ from typing_extensions import Self
 
 from pathdex.config import RunOptions
 from pathdex.data.interactions import Interactions
+from pathdex.data.item_details import ItemDetails
 from pathdex.data.ragged import Ragged
+from pathdex.data.source_table import Source
 from pathdex.errors import NotFittedError
 from pathdex.parameters import from_keywords
 from pathdex.recommenders.arguments import check_positive
 from pathdex.recommenders.base import EstimatorState, Recommender
 from pathdex.recommenders.bundle_checks import check_names
+from pathdex.recommenders.fit_inputs import fit_inputs
 from pathdex.recommenders.tree.config import TreeConfig
 from pathdex.recommenders.tree.network import VECTORS, TreeNetwork
 from pathdex.recommenders.tree.search import search
@@ -54,8 +57,9 @@ class TreeRecommender(Recommender):
 
     def fit(
         self,
-        data: Interactions,
+        data: Interactions | Source,
         *,
+        items: ItemDetails | Source | None = None,
         categories: Sequence[Any] | None = None,
         callbacks: Sequence[Callback] | None = None,
         checkpoint: str | Path | None = None,
@@ -66,6 +70,7 @@ class TreeRecommender(Recommender):
         `categories`, one per item in the order of `data.items`, groups the items of the first tree. `checkpoint` is a
         file for the training state; `resume=True` continues from it and gives the result of an uninterrupted training.
         """
+        data, items = fit_inputs(data, items)
         trainer = TreeTrainer(
             self.settings,
             self.options,
@@ -77,7 +82,8 @@ class TreeRecommender(Recommender):
         if resume:
             trainer.resume()
         self._network = trainer.run()
-        self._items, self._records = data.items, trainer.loop.records
+        self._learn_from(data, items)
+        self._records = trainer.loop.records
         return self
 
     @property
