@@ -54,7 +54,7 @@ class Ledger:
     def mark_killed(self, ports: set[int]) -> None:
         """Note that the connections of these local ports end with their worker.
 
-        Connections, not ports: a client may notice the end late, when the kernel has given its port to a new connection.
+        Connections, not ports: a client may notice the end after the kernel has given its port to a new connection.
         """
         for port in ports & self.connections.keys():
             self.connections[port].was_killed = True
