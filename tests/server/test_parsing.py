@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 
 from pathdex.errors import Problem
 from pathdex.server.errors import RequestError
-from pathdex.server.parsing import RULES, decode
+from pathdex.server.parsing import RULES, decode, make_decoder
 from pathdex.server.routes import ROUTES
 from pathdex.server.schemas import EventsRequest, ExplainRequest, QueryRequest, RecommendRequest, SimilarRequest
 
@@ -179,3 +180,38 @@ def test_fractions_stay_where_they_are_meant() -> None:
     body = b'{"history": [1.0], "where": {"price": 5.0, "sizes": [1.0]}}'
     query = parse(body)
     assert type(query.where["price"]) is type(query.where["sizes"][0]) is float
+
+
+LOOKING_UP, MAY_GO_ON = threading.Event(), threading.Event()
+
+
+def slow_kind() -> type:
+    """The type of a field that takes a while to look up."""
+    LOOKING_UP.set()
+    assert MAY_GO_ON.wait(60)
+    return int
+
+
+class Inner(msgspec.Struct):
+    x: slow_kind()  # type: ignore[valid-type]
+
+
+class Outer(msgspec.Struct):
+    inner: Inner
+    y: int
+
+
+def test_no_decoder_is_handed_out_while_another_thread_looks_up_its_fields() -> None:
+    """msgspec would hand out one that crashes the process."""
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(make_decoder(Outer))) for _ in range(2)]
+    threads[0].start()
+    assert LOOKING_UP.wait(60)
+    threads[1].start()
+    threads[1].join(0.2)
+    waited = not found
+    MAY_GO_ON.set()
+    for thread in threads:
+        thread.join(60)
+    assert waited
+    assert [one.decode(b'{"inner": {"x": 1}, "y": 2}') for one in found] == 2 * [Outer(Inner(1), 2)]

@@ -12,6 +12,7 @@ import urllib3
 
 from pathdex.errors import ConfigError, PathdexError, Problem, QueryError, ServerError
 from pathdex.server.errors import QUERY
+from pathdex.server.parsing import make_decoder
 from pathdex.server.route import Route
 from pathdex.server.schemas import ErrorResponse
 
@@ -20,6 +21,7 @@ ResponseT = TypeVar("ResponseT")
 
 MAX_IDLE = 16
 """Connections kept open for reuse."""
+_ERRORS = make_decoder(ErrorResponse)
 
 
 class ConnectionPool:
@@ -114,7 +116,7 @@ def _json_value(value: Any) -> Any:
 def _error(status: int, body: bytes, url: str) -> PathdexError:
     """The exception that an error response describes."""
     try:
-        error = msgspec.json.decode(body, type=ErrorResponse).error
+        error = _ERRORS.decode(body).error
     except ValueError:
         return ServerError(f"{url} returned status {status} without an error; is it a Pathdex server?", status)
     if error.type == QUERY:

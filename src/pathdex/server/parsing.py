@@ -4,6 +4,7 @@ field, its value and the rule: msgspec reports these only as text."""
 from __future__ import annotations
 
 import json
+import threading
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
@@ -15,6 +16,7 @@ from pathdex.errors import Problem, did_you_mean
 from pathdex.server.errors import RequestError
 
 T = TypeVar("T", bound=Struct)
+AnyT = TypeVar("AnyT")
 
 _ID = "must be an id: a string or an integer"
 _IDS = "must be a list of ids (strings or integers)"
@@ -43,6 +45,17 @@ RULES: dict[str, tuple[str, str | None]] = {
 }
 """The rule of each request field, and the remedy, for a value of the wrong type."""
 _FRACTIONS = ("where", "time", "attributes")
+_MAKING = threading.Lock()
+"""Held while a decoder is made."""
+
+
+def make_decoder(kind: type[AnyT]) -> msgspec.json.Decoder[AnyT]:
+    """A decoder for bodies of this type. May be called from several threads.
+
+    msgspec 0.22 crashes if one thread decodes a struct whose fields another one is looking up for the first time.
+    """
+    with _MAKING:
+        return msgspec.json.Decoder(kind)
 
 
 def decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:

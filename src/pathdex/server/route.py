@@ -14,7 +14,7 @@ from pathdex.errors import Problem
 from pathdex.server.asgi import JSON, Response
 from pathdex.server.errors import SERVER, RequestError
 from pathdex.server.limits import ServerLimits
-from pathdex.server.parsing import decode
+from pathdex.server.parsing import decode, make_decoder
 from pathdex.server.validation import check
 from pathdex.server.worker_context import WorkerContext
 
@@ -71,7 +71,11 @@ class Route(Generic[RequestT, ResponseT]):
 
     @cached_property
     def _decoder(self) -> msgspec.json.Decoder[Any]:
-        return msgspec.json.Decoder(self.request)
+        return make_decoder(self.request)
+
+    @cached_property
+    def _response_decoder(self) -> msgspec.json.Decoder[ResponseT]:
+        return make_decoder(self.response)
 
     def parse(self, body: bytes, limits: ServerLimits) -> RequestT:
         """Decode and check a body."""
@@ -81,7 +85,7 @@ class Route(Generic[RequestT, ResponseT]):
 
     def parse_response(self, body: bytes) -> ResponseT:
         """Decode the body of a successful response; `ValueError` if it does not fit."""
-        return msgspec.json.decode(body, type=self.response)
+        return self._response_decoder.decode(body)
 
     def match_parameter(self, raw_path: bytes) -> str | None:
         """The decoded parameter; None if the path does not match. The raw path lets an id contain an encoded slash."""
