@@ -262,6 +262,7 @@ def _figures(
         "answered": _times([one.answered for one in samples], plan.give_up),
         "matched": _times([one.matched for one in samples], plan.give_up),
         "first_answer": _first_answers(samples),
+        "late": [_describe(one) for one in samples if one.answered is None or one.answered > WANTED_P99],
         "lag_events": {"median": float(np.nanmedian(lags)), "most": float(np.nanmax(lags)), "last": lags[-1]},
         "cores_used": used,
         "load": load.to_dict(),
@@ -279,6 +280,21 @@ def _first_answers(samples: list[Sample]) -> dict[str, Any]:
         "with_the_item": sum(one.reason is None for one in known) / len(known),
         **reasons,
         "median_rank_of_rerank": float(np.median(ranks)) if ranks else None,
+    }
+
+
+def _describe(sample: Sample) -> dict[str, Any]:
+    """An item that its first user was not answered with in time."""
+    return {
+        "history_length": len(sample.history),
+        "matching_users": len(sample.matching),
+        "known": sample.known,
+        "answered": sample.answered,
+        "matched": sample.matched,
+        "reason": sample.reason,
+        "rank": sample.rank,
+        "history": sample.history[-3:],
+        "item": sample.item,
     }
 
 

@@ -25,7 +25,18 @@ from pathdex.errors import PathdexError
 from pathdex.experiments.stream_folder import read_stream_state
 
 HISTORY = 20
-OPTIONS = ["--embedding-dim", "16", "--num-nodes", "32", "--structure-hidden", "16", "--history-length", str(HISTORY)]
+OPTIONS = [
+    "--embedding-dim",
+    "16",
+    "--num-nodes",
+    "32",
+    "--structure-hidden",
+    "16",
+    "--history-length",
+    str(HISTORY),
+    "--replay-history",
+    str(HISTORY),
+]
 OPTIONS += ["--batch-events", "64", "--m-step-events", "700", "--checkpoint-seconds", "0.1", "--publish-seconds", "0.1"]
 """A small model, so that most of the time goes to what is tested."""
 DISK_MB = 64

@@ -173,10 +173,20 @@ def cpu_seconds(*pids: int) -> float:
 
 def resident_mb(*pids: int) -> float:
     """Resident memory of processes in MB."""
+    return _pages(1, pids)
+
+
+def mapped_mb(*pids: int) -> float:
+    """The part of the resident memory that is files and shared, which the kernel can take back or counts once."""
+    return _pages(2, pids)
+
+
+def _pages(column: int, pids: tuple[int, ...]) -> float:
+    """A column of /proc/PID/statm in MB, over all processes that are still there."""
     pages = 0
     for pid in pids:
         try:
-            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[column])
         except OSError:
             continue
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

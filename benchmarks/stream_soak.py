@@ -1,11 +1,15 @@
 """Minutes of stream, server and load with a kill every 20 seconds: no failed request, no lost event, flat memory.
 
     python -m benchmarks stream-soak --minutes 30
+    python -m benchmarks stream-soak --minutes 10 --kill-seconds 0 --repeat 2000     # nothing that may grow
 
 redis-server, `pathdex stream` and `pathdex serve --workers 2` run as processes. The trainer, a server worker and
 redis-server are killed in turn; trainer and redis-server are started again here, the worker by its supervisor. Events
 arrive at a constant rate, each exactly once, and `pathdex.Client` asks all the time. A request counts as failed if the
 client raises, that is, if its own retries did not help.
+
+Catalogue and histories grow with new items and users. `--repeat` sends the same events again and again, at later times:
+once every history is full, what still grows is a leak. Its figures are kept beside those of the soak.
 """
 
 from __future__ import annotations
@@ -31,10 +35,10 @@ from benchmarks.report import Report, arguments_parser, open_report
 from benchmarks.server_process import ServerProcess, children
 from benchmarks.stream_checks import accounting_errors, answers, distinct_times, published_answers
 from benchmarks.stream_faults import DurableFeeder
-from benchmarks.stream_processes import RedisServer, StreamProcess, events_in_time_order, resident_mb
-from pathdex.config import Config
+from benchmarks.stream_processes import RedisServer, StreamProcess, events_in_time_order, mapped_mb, resident_mb
 from pathdex.data.events import Event
 from pathdex.errors import PathdexError
+from pathdex.training.stream.options import StreamOptions
 
 SAMPLE_SECONDS = 2.0
 VICTIMS = ("trainer", "server worker", "broker")
@@ -52,6 +56,8 @@ class Plan:
     first: int = 5000
     """Events before the server starts."""
     seed: int = 0
+    repeat: int | None = None
+    """Only so many different events."""
 
 
 class ClientLoad:
@@ -96,7 +102,7 @@ def endless(events: list[Event], number: int) -> list[Event]:
 
 def run(plan: Plan, folder: Path, report: Report) -> list[str]:
     """The soak; returns what went wrong."""
-    events = endless(events_in_time_order(), plan.first + int(60 * plan.minutes * plan.rate))
+    events = endless(events_in_time_order(most=plan.repeat), plan.first + int(60 * plan.minutes * plan.rate))
     live, draws, kills = folder / "live", random.Random(plan.seed), Counter[str]()
     histories = [[event.item] for event in events[: plan.first : 25]]
     samples: list[dict[str, float]] = []
@@ -117,12 +123,13 @@ def run(plan: Plan, folder: Path, report: Report) -> list[str]:
                 finally:
                     load.stop()
                 code = stream.stop()
-                errors = accounting_errors(live, events, Config().history_length)
+                errors = accounting_errors(live, events, StreamOptions().replay_history)
                 errors += [] if code == 0 else [f"the stream exited with code {code}"]
                 errors += load.failed + _final_answers(server.url, live, histories[:50])
     figures = _figures(plan, len(events), load, kills, samples, errors, feeder.retries)
-    report.add("soak", figures, _table(figures))
-    _draw(report.plot_file(), samples, plan)
+    report.add("soak" if plan.repeat is None else "repeated", figures, _table(figures))
+    if plan.repeat is None:
+        _draw(report.plot_file(), samples, plan)
     return errors
 
 
@@ -148,12 +155,14 @@ def _watch(
                 "seconds": spent,
                 "trainer_mb": resident_mb(stream.process.pid),
                 "server_mb": resident_mb(*server.processes()),
+                "trainer_mapped_mb": mapped_mb(stream.process.pid),
+                "server_mapped_mb": mapped_mb(*server.processes()),
                 "lag": stream.metrics().get("lag_events", float("nan")),
                 "kills": kills.total(),
             }
         )
         _restart_if_ended(stream)
-        if spent >= due:
+        if plan.kill_seconds and spent >= due:
             due += plan.kill_seconds
             victim = VICTIMS[kills.total() % len(VICTIMS)]
             kills[victim] += 1
@@ -220,7 +229,7 @@ def _figures(
         "requests": load.answered + len(load.failed),
         "failed_requests": len(load.failed),
         "request_ms": {"p50": float(p50), "p99": float(p99), "most": 1e3 * max(load.seconds)},
-        "memory": {name: memory_slope(samples, name) for name in ("trainer_mb", "server_mb")},
+        "memory": {name: memory_slope(samples, name) for name in samples[0] if name.endswith("_mb")},
         "errors": errors[:50],
         "samples": samples[:: max(1, len(samples) // 450)],
         "wanted": "no failed request, no lost event, flat memory",
@@ -229,7 +238,8 @@ def _figures(
 
 def _table(figures: dict[str, Any]) -> Table:
     plan, times = figures["plan"], figures["request_ms"]
-    title = f"{plan['minutes']:g} minutes, a kill every {plan['kill_seconds']:g} s, {plan['rate']} events/s"
+    killing = f"a kill every {plan['kill_seconds']:g} s" if plan["kill_seconds"] else "no kills"
+    title = f"{plan['minutes']:g} minutes, {killing}, {plan['rate']} events/s"
     table = Table("", "", title=title)
     table.add_row("kills", ", ".join(f"{count} {name}" for name, count in figures["kills"].items()))
     table.add_row("events", f"{figures['events']:,}")
@@ -264,12 +274,20 @@ def _draw(file: Path, samples: list[dict[str, float]], plan: Plan) -> None:
 def main(arguments: list[str]) -> None:
     parser = arguments_parser("stream-soak", __doc__)
     parser.add_argument("--minutes", type=float, default=Plan.minutes)
-    parser.add_argument("--kill-seconds", type=float, default=Plan.kill_seconds)
+    parser.add_argument("--kill-seconds", type=float, default=Plan.kill_seconds, help="0: no kills")
     parser.add_argument("--rate", type=int, default=Plan.rate, help="events per second")
+    parser.add_argument("--repeat", type=int, metavar="EVENTS", help="send the same events again and again")
     parser.add_argument("--queries", type=int, default=Plan.queries_per_second, help="queries per second")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
-    plan = Plan(given.minutes, given.kill_seconds, given.rate, queries_per_second=given.queries, seed=given.seed)
+    plan = Plan(
+        given.minutes,
+        given.kill_seconds,
+        given.rate,
+        queries_per_second=given.queries,
+        seed=given.seed,
+        repeat=given.repeat,
+    )
     if given.quick:
         plan = Plan(minutes=0.7, kill_seconds=8.0, rate=100, first=1000)
     with tempfile.TemporaryDirectory(prefix="pathdex-bench-") as folder:

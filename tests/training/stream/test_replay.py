@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pathdex.training.stream.replay import RecentUsers, first_target, replay_batch
+from pathdex.training.stream.replay import RecentUsers, draw_window, first_target, replay_batch
 
 
 def batch_of(histories, length=4, next_items=1, seed=0):
@@ -94,3 +94,25 @@ def test_the_users_survive_a_checkpoint():
     drawn = [one.draw(30, 69, lambda user: [len(user), 1], np.random.default_rng(1)) for one in (users, other)]
     assert drawn[0] == drawn[1]
     assert sorted(drawn[1]) == [[0, 1], [1, 1], [2, 1]]
+
+
+def windows_of(size, keep=100, length=4):
+    generator = np.random.default_rng(0)
+    return [list(draw_window(range(size), length, keep, generator)) for _ in range(2000)]
+
+
+def test_a_history_that_the_encoder_reads_as_a_whole_is_its_own_window():
+    assert windows_of(4) == 2000 * [[0, 1, 2, 3]]
+
+
+def test_windows_of_a_long_history_are_consecutive_items_and_reach_all_of_them():
+    windows = windows_of(11)
+    assert all(one == list(range(one[0], one[-1] + 1)) and 1 <= len(one) <= 4 for one in windows)
+    assert all(len(one) == 4 for one in windows if one[0] > 0)
+    predicted = [item for one in windows for item in one[first_target(one, 4) :]]
+    counts = np.bincount(predicted, minlength=11)
+    assert counts.min() > 0.5 * counts.max()
+
+
+def test_windows_of_a_history_that_may_have_lost_its_start_are_full():
+    assert {len(one) for one in windows_of(11, keep=11)} == {4}

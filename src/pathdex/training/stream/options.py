@@ -20,6 +20,12 @@ class StreamOptions:
         high=64.0,
     )
     replay_events: int = parameter(100_000, "replayed users are those of the last so many events", low=1)
+    replay_history: int = parameter(
+        276,
+        "latest items kept of a user, to replay windows of them; at least the `history_length` that the encoder reads",
+        low=1,
+        high=100_000,
+    )
     learning_rate_scale: float = parameter(
         0.4,
         "constant learning rate of encoder and item vectors, relative to the first one of batch training",

@@ -65,6 +65,21 @@ class RecentUsers:
             start = end
 
 
+def draw_window(tokens: Sequence[int], length: int, keep: int, generator: np.random.Generator) -> Sequence[int]:
+    """At most `length` items of a history of which `keep` are kept: as likely these items as others.
+
+    Ends are half a length apart, the first at random, as those of batch training. A history of `keep` items may have
+    lost its start, so a window of it is full.
+    """
+    if len(tokens) <= length:
+        return tokens
+    stride = (length + 1) // 2
+    shift = int(generator.integers(stride))
+    end = stride * (1 + int(generator.integers(-(-(len(tokens) + shift) // stride)))) - shift
+    end = min(max(end, length if len(tokens) >= keep else 1), len(tokens))
+    return tokens[max(0, end - length) : end]
+
+
 def first_target(history: Sequence[int], length: int) -> int:
     """The first place of a history that is a target: a history that may have lost its start is first read to half."""
     return length // 2 if len(history) >= length else 0

@@ -28,7 +28,7 @@ from pathdex.training.stream.growing import GrowingArray
 from pathdex.training.stream.histories import UserHistories
 from pathdex.training.stream.learner import ITEMS, SAVED, Samples, StreamLearner
 from pathdex.training.stream.options import StreamOptions
-from pathdex.training.stream.replay import RecentUsers
+from pathdex.training.stream.replay import RecentUsers, draw_window
 
 M_STEP_WAIT = 4
 """The paths of a full M-step are taken after this part of the events between two of them; it has so long to finish."""
@@ -97,7 +97,8 @@ class StreamState:
         self.config = resolve_for_stream(config, self.options)
         self.learner = StreamLearner(self.config, seed=seed, rate=self.options.learning_rate_scale)
         self.catalogue = StreamCatalogue()
-        self.histories = UserHistories(self.config.history_length, histories)
+        kept = max(self.config.history_length, self.options.replay_history if self.options.replay else 0)
+        self.histories = UserHistories(kept, histories)
         self.counters = StreamCounters()
         self.position: Position | None = None
         self.checkpoints = 0
@@ -185,7 +186,7 @@ class StreamState:
         time = self.clock if event.time is None else event.time
         self.clock = max(self.clock, time)
         tokens, last = self.histories.tokens(user), self.histories.last_time(user)
-        history = self.catalogue.slots_of(tokens)
+        history = self.catalogue.slots_of(tokens[-self.config.history_length :])
         slot = self._slot(event.item, history)
         if slot == UNKNOWN:
             self.counters.waiting += 1
@@ -211,9 +212,14 @@ class StreamState:
         return Ragged.from_rows([np.array(row, np.int32) for row in rows if row])
 
     def _replayed(self, samples: int) -> list[list[int]]:
-        """Histories of random recent users, in slots, that give about so many samples."""
+        """Windows of the histories of random recent users, in slots, that give about so many samples."""
         generator = np.random.default_rng([self.learner.seed, 3, self.learner.steps])
-        return self._recent.draw(samples, self.config.history_length, self._known_history, generator)
+        length, keep = self.config.history_length, self.histories.keep
+
+        def window_of(user: str) -> list[int]:
+            return self.catalogue.slots_of(draw_window(self.histories.tokens(user), length, keep, generator))
+
+        return self._recent.draw(samples, length, window_of, generator)
 
     def _known_history(self, user: str) -> list[int]:
         return self.catalogue.slots_of(self.histories.tokens(user))
