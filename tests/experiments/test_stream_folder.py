@@ -82,6 +82,18 @@ def test_another_request_is_rejected(tmp_path):
         pass
 
 
+def test_an_option_that_is_newer_than_the_folder_is_no_difference(tmp_path):
+    with StreamFolder.open(tmp_path / "live", {"source": "a.jsonl", "options": {"replay": 4.0}}) as keeper:
+        keeper.record_request()
+    with StreamFolder.open(tmp_path / "live", {"source": "a.jsonl", "options": {"replay": 4.0, "newer": 3}}):
+        pass
+    with (
+        pytest.raises(RunError, match=r"--replay was 4\.0 and is 8\.0 now; continue"),
+        StreamFolder.open(tmp_path / "live", {"source": "a.jsonl", "options": {"replay": 8.0, "newer": 3}}),
+    ):
+        pass
+
+
 def test_only_the_options_that_differ_are_named(tmp_path):
     first = {"source": "a.jsonl", "options": {"replay": 4.0, "admit_after": 1}, "columns": {"user": "u"}, "from": None}
     with StreamFolder.open(tmp_path / "live", first) as keeper:

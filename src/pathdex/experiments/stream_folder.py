@@ -226,7 +226,10 @@ def _read_request(file: Path) -> dict[str, Any]:
 
 
 def _check_request(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """`RunError` that names each option that differs."""
+    """`RunError` that names each option that differs, except those that the version that wrote `before` lacked."""
+    known, options = before.get("options", {}), now.get("options", {})
+    if isinstance(known, Mapping) and isinstance(options, Mapping):
+        now = {**now, "options": {name: value for name, value in options.items() if name in known}}
     first, second = _by_option(before), _by_option(now)
     changes = [
         f"{name} {_shown('was', first.get(name))} and {_shown('is', second.get(name))} now"

@@ -215,3 +215,17 @@ def test_replay_changes_neither_counts_nor_scores_of_items_without_events():
     assert state.learner.counts[:4].tolist() == before[0].tolist()
     assert (state.learner.table.scores[:4] == before[1]).all()
     assert (state.learner.rows[:4] != before[2]).any()
+
+
+def test_more_items_are_kept_for_replay_than_the_encoder_reads(monkeypatch):
+    state, seen = stream(replay=4.0, replay_history=7), []
+    learn = state.learner.learn
+    monkeypatch.setattr(state.learner, "learn", lambda samples: seen.append(samples) or learn(samples))
+    for time in range(12):
+        state.apply([Event("u", str(time), float(time))])
+    length = state.config.history_length
+    assert length < 7 == len(state.histories.tokens("u"))
+    assert len(seen[-1].histories[0]) == length
+    windows = [(time, row) for time, samples in enumerate(seen) for row in samples.replayed]
+    assert max(len(row) for _, row in windows) == length
+    assert any(row[-1] < time for time, row in windows), "only the last items are replayed"
