@@ -71,6 +71,7 @@ class Route(Generic[RequestT, ResponseT]):
 
     @cached_property
     def _decoder(self) -> msgspec.json.Decoder[Any]:
+        assert self.request is not None
         return make_decoder(self.request)
 
     @cached_property
