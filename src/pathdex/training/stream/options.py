@@ -21,7 +21,7 @@ class StreamOptions:
     )
     replay_events: int = parameter(100_000, "replayed users are those of the last so many events", low=1)
     replay_history: int = parameter(
-        276,
+        69,
         "latest items kept of a user, to replay windows of them; at least the `history_length` that the encoder reads",
         low=1,
         high=100_000,
