@@ -292,10 +292,15 @@ def _check_table(
     codes = int_array("codes", codes, len(paths), None, low=EMPTY)
     scores = score_array("scores", scores, *codes.shape)
     counts = score_array("counts", counts, len(paths))
-    _check_rows("codes", rows_with_repeats(codes), "hold a path once; add up its scores")
-    _check_rows("current_paths", rows_with_repeats(paths), "hold a path once; start from random_paths")
-    _check_rows("scores", _unsorted_rows(codes, scores), "descend to 0 where codes has -1; use a ScoreTable")
+    check_rows(codes, scores, paths)
     return codes, scores, counts, paths
+
+
+def check_rows(codes: Ints, scores: Floats, paths: Ints, first: int = 0) -> None:
+    """Refuse rows that break a rule; `first` is the item of the first row."""
+    _check_rows("codes", rows_with_repeats(codes), "hold a path once; add up its scores", first)
+    _check_rows("current_paths", rows_with_repeats(paths), "hold a path once; start from random_paths", first)
+    _check_rows("scores", _unsorted_rows(codes, scores), "descend to 0 where codes has -1; use a ScoreTable", first)
 
 
 def _scored_rows(scores: Floats) -> Mask:
@@ -310,6 +315,6 @@ def _unsorted_rows(codes: Ints, scores: Floats) -> Mask:
     return unsorted
 
 
-def _check_rows(name: str, broken: Mask, rule: str) -> None:
+def _check_rows(name: str, broken: Mask, rule: str, first: int) -> None:
     if broken.any():
-        raise DataError(f"{name}: row {broken.argmax()} breaks the rule that a row must {rule}")
+        raise DataError(f"{name}: row {first + broken.argmax()} breaks the rule that a row must {rule}")

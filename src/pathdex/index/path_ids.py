@@ -24,7 +24,7 @@ class PathNumbers:
 
     def __init__(self, num_codes: int, num_items: int) -> None:
         """Number codes below `num_codes` for a catalogue of this size."""
-        self._same = num_codes <= _CODES_PER_ITEM * num_items
+        self._same = num_codes <= min(_CODES_PER_ITEM * num_items, 2**31 - 1)
         self._length = num_codes if self._same else 0
         self._number_of = new_table(8)
 
