@@ -142,9 +142,9 @@ def out_of_core(items: int, folder: Path, memory: float) -> dict[str, Any]:
             marks[step] = time.process_time(), time.perf_counter()
 
         mark("begin", 0, 0)
-        tables = [np.load(file, mmap_mode="r") for file in files]
+        codes, scores = (np.load(file, mmap_mode="r") for file in files)
         options: dict[str, Any] = {"penalty": PENALTY, "iterations": ITERATIONS, "folder": place}
-        assign_paths_out_of_core(*tables, counts, current, progress=mark, **options)
+        assign_paths_out_of_core(codes, scores, counts, current, progress=mark, **options)
         mark("end", 0, 0)
     steps = list(marks)
     spent = {b: [marks[b][i] - marks[a][i] for i in (0, 1)] for a, b in pairwise(steps)}
