@@ -66,7 +66,7 @@ class Shape:
 
 
 def training_gb(shape: Shape) -> float:
-    """GiB that an encoder phase holds of what grows with V: rows, optimiser, paths, counts, codes of the score table."""
+    """GiB of an encoder phase that grow with V: rows, optimiser, paths, counts, codes of the score table."""
     return (shape.optimiser_bytes + shape.V * (8 * shape.J + 8 + 8 * shape.S)) / 2**30
 
 
