@@ -38,6 +38,12 @@ def train(
     tensorboard: Annotated[
         bool, Option("--tensorboard", help="Write TensorBoard logs to RUN/tensorboard.", rich_help_panel=RUN_PANEL)
     ] = False,
+    mlflow: Annotated[
+        bool, Option("--mlflow", help="Log to MLflow, as MLFLOW_TRACKING_URI says.", rich_help_panel=RUN_PANEL)
+    ] = False,
+    wandb: Annotated[
+        bool, Option("--wandb", help="Log to Weights & Biases, as WANDB_MODE says.", rich_help_panel=RUN_PANEL)
+    ] = False,
 ) -> None:
     """Train Deep Retrieval. RUN gets the model, the held-out users, a checkpoint and a log.
 
@@ -58,13 +64,15 @@ def train(
     from pathdex.experiments.run_request import TrainOptions, check_resume, make_run_request
     from pathdex.experiments.runs import Run
     from pathdex.experiments.splitting import few_users_note
-    from pathdex.system import TENSORBOARD
+    from pathdex.system import MLFLOW, TENSORBOARD, WANDB
 
     if "columns" in items:
         items["columns"] = split_list(items["columns"], "--item-columns")
     given = TrainOptions(source, reading, split, layered_values(preset, config, parameters), run_options, items)
-    if tensorboard:
-        TENSORBOARD.require()
+    asked = {"tensorboard": (tensorboard, TENSORBOARD), "mlflow": (mlflow, MLFLOW), "wandb": (wandb, WANDB)}
+    trackers = [name for name, (wanted, _) in asked.items() if wanted]
+    for name in trackers:
+        asked[name][1].require()
     log = err()
     if resume:
         run = Run.open(folder)
@@ -87,7 +95,7 @@ def train(
     if run.finished:
         log.print(f"{folder} is already finished.")
     try:
-        model = run.train(prepared, callbacks=training_callbacks(), tensorboard=tensorboard)
+        model = run.train(prepared, callbacks=training_callbacks(), trackers=trackers)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"\nInterrupted. Resume with: pathdex train --out {folder} --resume") from None
     console = out()

@@ -36,6 +36,7 @@ class EncoderPhase(Phase):
     """
 
     name = "encoder"
+    epoch_cost = 3.0
 
     def __init__(
         self,
