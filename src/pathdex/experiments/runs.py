@@ -123,6 +123,11 @@ class Run:
         except (OSError, pl.exceptions.PolarsError) as error:
             raise RunError(f"{file} is damaged ({error}); remove the folder and train again") from error
 
+    def _start(self) -> DeepRetrieval | None:
+        """The model that the run starts from, if any; its folder is needed until the run is finished."""
+        earlier = self.request.get("from")
+        return None if earlier is None else DeepRetrieval.load(find_bundle(Path(earlier)))
+
     def model(self) -> DeepRetrieval:
         """The finished model."""
         return DeepRetrieval.load(find_bundle(self.path))
@@ -164,6 +169,7 @@ class Run:
             split.train,
             items=self.details(),
             validation=split.valid,
+            start_from=self._start(),
             callbacks=following,
             checkpoint=self.checkpoint,
             resume=resume,
