@@ -43,6 +43,9 @@ PLOTTING = Feature(
     "drawing figures (pathdex inspect --plot, pathdex reproduce, pathdex simulate)", "matplotlib", "plot"
 )
 TENSORBOARD = Feature("writing TensorBoard logs (pathdex train --tensorboard)", "tensorboard", "tensorboard")
+MLFLOW = Feature("logging to MLflow (pathdex train --mlflow)", "mlflow", "mlflow")
+WANDB = Feature("logging to Weights & Biases (pathdex train --wandb)", "wandb", "wandb")
+OPTUNA = Feature("tuning hyper-parameters (pathdex tune)", "optuna", "tune")
 SERVER = Feature("the HTTP server (pathdex serve)", "uvicorn", "server")
 MESSAGES = Feature("the HTTP server (pathdex serve)", "msgspec", "server")
 CLIENT = Feature("the HTTP client (pathdex.Client)", "urllib3", "client")
@@ -58,6 +61,9 @@ HUGGING_FACE = Feature("reading data sets of Hugging Face", "datasets", "hugging
 FEATURES = (
     PLOTTING,
     TENSORBOARD,
+    MLFLOW,
+    WANDB,
+    OPTUNA,
     SERVER,
     MESSAGES,
     CLIENT,

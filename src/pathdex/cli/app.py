@@ -23,6 +23,7 @@ from pathdex.cli.similar import similar
 from pathdex.cli.simulate import simulate
 from pathdex.cli.stream import stream
 from pathdex.cli.train import train
+from pathdex.cli.tune import tune
 from pathdex.cli.verify import verify
 from pathdex.cli.warmup import warmup
 
@@ -62,6 +63,7 @@ for function in (live.status, live.compact, live.rollback):
 for function in (
     demo,
     train,
+    tune,
     evaluate,
     compare,
     reproduce,
