@@ -50,12 +50,12 @@ def _scan(dataset: Any, number: int | None = None) -> pl.LazyFrame:
     def batches(
         columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, size: int | None
     ) -> Iterator[pl.DataFrame]:
-        source = dataset if number is None else list(dataset.get_fragments())[number]
-        # Arrow reads ahead by 16 batches of 131,072 rows unless told otherwise.
-        options = {"batch_readahead": READ_AHEAD, "fragment_readahead": 1, "batch_size": BATCH_ROWS}
-        for batch in source.to_batches(columns=columns, schema=dataset.schema, **options) if number is not None else (
-            dataset.to_batches(columns=columns, **options)
-        ):
+        options = {"batch_readahead": READ_AHEAD, "batch_size": BATCH_ROWS}
+        if number is None:
+            found = dataset.to_batches(columns=columns, fragment_readahead=1, **options)
+        else:
+            found = list(dataset.get_fragments())[number].to_batches(dataset.schema, columns=columns, **options)
+        for batch in found:
             frame = pl.from_arrow(pa.Table.from_batches([batch]))
             assert isinstance(frame, pl.DataFrame)
             if limit is not None:
