@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import subprocess
 import sys
@@ -95,10 +96,10 @@ def _joined(address: str) -> Any:
         raise MissingExtraError("ray", "ray", "running on Ray") from error
     if address not in _OWN:
         _check_address(address)
+    options = {"include_dashboard": False} if address == "local" else {}
+    logging.getLogger("ray.data").setLevel(logging.WARNING)
     try:
-        ray.init(address=address, log_to_driver=False, include_dashboard=False) if address == "local" else ray.init(
-            address=address, log_to_driver=False
-        )
+        ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING, **options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise _refusal(address, str(error).split("\n")[0]) from error
     return ray
