@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from pathdex.errors import StorageError
+from pathdex.storage.allowed_memory import allowed_memory
 
-MEMORY_LIMIT = 256 * 2**20
-"""Larger arrays are mapped, in bytes."""
+SHARE = 16
+"""Arrays are kept in memory up to this part of the memory that the process may use. It changes no result."""
 VARIABLE = "PATHDEX_SCRATCH_LIMIT"
 """Environment variable: another limit, in bytes."""
 BLOCK = 2**20
@@ -52,7 +53,7 @@ def scratch_array(shape: int | Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
 def memory_limit() -> int:
     """The size in bytes up to which arrays are kept in memory."""
     given = os.environ.get(VARIABLE, "")
-    return int(given) if given.isdecimal() else MEMORY_LIMIT
+    return int(given) if given.isdecimal() else allowed_memory() // SHARE
 
 
 def blocks(count: int, size: int = BLOCK) -> Iterator[slice]:
