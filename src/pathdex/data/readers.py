@@ -18,12 +18,12 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.reading import Reading
 from pathdex.data.remembered import read_like
 from pathdex.data.rows import Rows
-from pathdex.data.serialization import INTERACTIONS_FORMAT, load_interactions
+from pathdex.data.serialization import load_interactions
 from pathdex.data.source_table import Source, reading
 from pathdex.data.values import TIME_UNITS
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import DataError, DataWarning, Problem
-from pathdex.storage.array_folder import MANIFEST, read_manifest
+from pathdex.storage.array_folder import MANIFEST
 
 
 def read(
@@ -86,13 +86,9 @@ def read(
 
 def is_prepared(source: Source) -> bool:
     """Whether a source is a folder that `prepare` or `save_interactions` wrote."""
-    if not isinstance(source, str | os.PathLike) or not (Path(source) / MANIFEST).is_file():
-        return False
-    try:
-        read_manifest(Path(source), INTERACTIONS_FORMAT)
-    except DataError as error:
-        return "another format" not in str(error)  # A damaged one is refused where it is opened.
-    return True
+    return isinstance(source, str | os.PathLike) and all(
+        (Path(source) / name).is_file() for name in (MANIFEST, "values.npy", "offsets.npy")
+    )
 
 
 def read_prepared(source: str | os.PathLike[str], options: Reading) -> Interactions:
