@@ -24,6 +24,7 @@ NAMES = {
     "verification": "benchmarks.verification",
     "versions": "benchmarks.versions",
     "peers": "benchmarks.peers",
+    "prepare": "benchmarks.prepare",
     "stream": "benchmarks.stream",
     "stream-freshness": "benchmarks.stream_freshness",
     "stream-throughput": "benchmarks.stream_throughput",

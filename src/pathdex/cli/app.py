@@ -35,7 +35,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-data_app = typer.Typer(help="Describe, validate, fetch and generate interactions.", no_args_is_help=True)
+data_app = typer.Typer(help="Describe, validate, prepare, fetch and generate interactions.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 live_app = typer.Typer(help="Look at a live folder, compact it, roll it back.", no_args_is_help=True)
 app.add_typer(live_app, name="live")
@@ -56,7 +56,7 @@ def _root(
     return
 
 
-for function in (data.describe, data.validate, data.fetch, data.generate):
+for function in (data.describe, data.validate, data.prepare, data.fetch, data.generate):
     data_app.command()(command(function))
 for function in (live.status, live.compact, live.rollback):
     live_app.command()(command(function))

@@ -16,6 +16,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.index.initialization import residual_kmeans_paths
 from pathdex.kernels.gather import take_rows
 from pathdex.model.network import Network
+from pathdex.storage.scratch import permutation
 from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arrays
 from pathdex.training.choices import next_items
 from pathdex.training.e_step import StructureStep, position_vectors
@@ -23,6 +24,7 @@ from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.path_assigner import PathAssigner
 from pathdex.training.random_streams import RandomStreams, Stream
 from pathdex.training.schedule import cosine_rate
+from pathdex.training.scoring import PositionVectors
 from pathdex.training.warm_start import WarmStart
 from pathdex.training.windows import draw_readers
 
@@ -77,7 +79,7 @@ class StructurePhase(Phase):
     def begin_epoch(self, epoch: int) -> int:
         targets = self.data.sequences.values
         self.readers = self._readers(Stream.TARGETS, epoch)
-        self.order = self.random.generator(Stream.ORDER, epoch).permutation(len(targets))
+        self.order = permutation(len(targets), self.random.generator(Stream.ORDER, epoch))
         self.num_steps = -(-len(targets) // self.batch_size)
         return self.num_steps
 
@@ -96,9 +98,10 @@ class StructurePhase(Phase):
     def end_epoch(self, epoch: int) -> dict[str, Any]:
         if epoch not in self.m_steps:
             return {}
-        vectors = self.vectors
+        readers = None
         if next_items(self.config, self.assigner.records) > 1:
-            vectors = vectors[self._readers(Stream.SCORE_TARGETS, epoch)]
+            readers = self._readers(Stream.SCORE_TARGETS, epoch)
+        vectors = PositionVectors(self.vectors, readers)
         seconds = self.assigner.collect_scores(vectors, self.random.generator(Stream.SCORE_SAMPLES, epoch))
         return {**self.assigner.m_step(self.random, epoch, self.vectors), "score_seconds": seconds}
 
