@@ -20,6 +20,7 @@ SERVING = {"query": "benchmarks.query", "ann": "benchmarks.ann", "http": "benchm
 NAMES = {
     **TRAINING,
     **SERVING,
+    "cost-model": "benchmarks.cost_model",
     "live-delta": "benchmarks.live_delta",
     "verification": "benchmarks.verification",
     "versions": "benchmarks.versions",
