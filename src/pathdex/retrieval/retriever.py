@@ -96,9 +96,15 @@ class Retriever:
         counts: Ints,
         encode_with_torch: Callable[[Ragged], Floats],
         neighbours: Neighbours | None = None,
+        path_weights: Floats | None = None,
     ) -> None:
-        """`weights` are the network's by name; `table` is its item table (item, [input | output | bias])."""
+        """`weights` are the network's by name; `table` is its item table (item, [input | output | bias]).
+
+        `path_weights` are the `log_path_weights`; a shard, which holds only some of the items of a path, has them from
+        the whole model.
+        """
         self.postings, self.paths, self.counts = postings, paths, counts
+        self._path_weights = path_weights
         self.table = as_readonly(table)
         self.encoder = HistoryEncoder(config, weights, self.table, encode_with_torch)
         self.structure = StructureWeights.pack(weights_under("structure.", weights))
@@ -221,11 +227,17 @@ class Retriever:
         """log sum_j p(c_j | x) p(v | c_j) over all J paths of each item."""
         paths = self.paths[items]
         log_p = self.path_log_probabilities(user, paths.ravel()).sum(axis=1).reshape(paths.shape)
-        first = self.postings.starts[np.searchsorted(self.postings.paths, paths)]
-        path_weight = np.log(self.counts[self.postings.items[first]] + 1.0) - self.on_paths.log_shares[first]
-        each = log_p + np.log(self.counts[items] + 1.0)[:, None] - path_weight
+        each = log_p + np.log(self.counts[items] + 1.0)[:, None] - self._weights_at(
+            np.searchsorted(self.postings.paths, paths)
+        )
         total: Floats = np.logaddexp.reduce(each, axis=1).astype(np.float32)
         return total
+
+    def _weights_at(self, positions: Ints) -> Floats:
+        if self._path_weights is not None:
+            found: Floats = self._path_weights[positions]
+            return found
+        return log_path_weights(self.postings, self.counts, self.on_paths.log_shares, positions)
 
     def find_candidates(
         self,
@@ -340,6 +352,13 @@ class Retriever:
             add_similarity(prior, found.similarity, weights.neighbour, weights.smoothing)
         best: tuple[Ints, Floats] = rerank(self.table, self.compact, user, found.items, prior, n)
         return best
+
+
+def log_path_weights(postings: Postings, counts: Ints, log_shares: Floats, positions: Ints) -> Floats:
+    """The log of the sum of N_v + 1 over the items of paths, from the share of the first item of each."""
+    first = postings.starts[positions]
+    weights: Floats = np.log(counts[postings.items[first]] + 1.0) - log_shares[first]
+    return weights
 
 
 def _flat(rows: Ragged | None) -> tuple[Int32s, Ints]:
