@@ -14,11 +14,11 @@ from pathdex.data.attributes import Attributes
 from pathdex.data.item_details import ID_COLUMN
 from pathdex.errors import ConfigError, Problem
 from pathdex.kernels.neighbours import NO_NEIGHBOURS, Neighbours
-from pathdex.kernels.types import Floats, Ints
+from pathdex.kernels.types import Floats, Ints, Mask
 from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.bundle_checks import check_names, check_object
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
-from pathdex.recommenders.model_state import LARGEST_SIMILARITY, NEIGHBOURS, ModelState
+from pathdex.recommenders.model_state import LARGEST_SIMILARITY, NEIGHBOURS, ModelState, TorchEncoder
 from pathdex.retrieval.retriever import Retriever
 from pathdex.storage.array_spec import ArraySpec, index_spec, offsets_spec
 from pathdex.storage.bundle_rules import BundleRules
@@ -108,7 +108,6 @@ class DeepRetrievalShard(DeepRetrieval):
     @cached_property
     def retriever(self) -> Retriever:
         state = self.model_state
-        whole = state.retriever()
         return Retriever(
             state.config,
             state.weights,
@@ -117,7 +116,7 @@ class DeepRetrievalShard(DeepRetrieval):
             state.log_shares,
             state.paths,
             state.counts,
-            whole.encoder._encode_with_torch,
+            TorchEncoder(state),
             None,
             self.path_weights,
         )
@@ -128,6 +127,10 @@ class DeepRetrievalShard(DeepRetrieval):
             self.attach(Attributes.read(frame, item=ID_COLUMN, lists=self.facts.separators))
             self._where_details = True
         return () if self._attributes is None else self._attributes.columns
+
+    def where_mask(self, where: Mapping[str, Any] | None) -> Mask | None:
+        """The items that match conditions; None for no conditions."""
+        return self._where(where)
 
     def get_state(self) -> EstimatorState:
         state = self.model_state.state()

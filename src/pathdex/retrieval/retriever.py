@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,14 +31,13 @@ from pathdex.kernels.query import (
 )
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
+from pathdex.retrieval.beam_plan import LISTED_ITEMS, plan_beam
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.retrieval.user_state import HistoryEncoder, UserState, weights_under
 
 NO_OFFSETS = as_readonly(np.empty(0), np.int64)
 NOT_ENCODED = np.empty((0, 0), np.float32)
-LISTED_ITEMS = 512
-"""Up to this many eligible items are scored one by one: a beam would have to widen to find them."""
 
 
 @dataclass(frozen=True)
@@ -286,18 +284,19 @@ class Retriever:
         """
         if eligible.listed is not None:
             return None
-        num_paths, max_beam, beam = len(self.postings), 2 * len(self.postings), search.beam
-        if eligible.mask is not ALL_ITEMS:
-            # Following more paths than the eligible items have costs more than scoring these items. If they lie on
-            # paths like any other items, the beam that finds enough of them is known beforehand.
-            max_beam = eligible.num_items * self.paths.shape[1]
-            if search.candidates:
-                beam = int(min(num_paths, beam * self.postings.num_items / eligible.num_items))
-            beam = max(beam, math.ceil(search.n * num_paths / max_beam))
-            if beam > max_beam:
-                return None
+        plan = plan_beam(
+            n=search.n,
+            beam=search.beam,
+            candidates=search.candidates,
+            num_paths=len(self.postings),
+            num_items=self.postings.num_items,
+            paths_per_item=self.paths.shape[1],
+            eligible=None if eligible.mask is ALL_ITEMS else eligible.num_items,
+        )
+        if not plan.beam:
+            return None
         enough, items, log_probability, similarity = choose_candidates(
-            index, search, state.history, state.vector, exclude, eligible.mask, beam, max_beam
+            index, search, state.history, state.vector, exclude, eligible.mask, plan.beam, plan.max_beam
         )
         return Candidates(items, log_probability, similarity) if enough else None
 

@@ -57,7 +57,7 @@ def recommend(
         known.append(kept)
         unknown.append(len(history) - len(kept))
     found: list[list[RecommendedItem]] = [[] for _ in queries]
-    for rows, n, options in _groups(queries):
+    for rows, n, options in query_groups(queries):
         batch = [
             Query(
                 known[row],
@@ -146,7 +146,7 @@ def _items(model: Recommender, items: Sequence[ScoredItem]) -> list[RecommendedI
     return [RecommendedItem(id, score, None, details.title(id), details.details(id) or None) for id, score in items]
 
 
-def _groups(queries: Sequence[QueryRequest]) -> list[tuple[list[int], int, dict[str, Any]]]:
+def query_groups(queries: Sequence[QueryRequest]) -> list[tuple[list[int], int, dict[str, Any]]]:
     """Group the rows that one library call can answer: those with equal n, beam and candidates."""
     groups: dict[tuple[int, int | None, int | None], list[int]] = {}
     for row, query in enumerate(queries):
