@@ -134,7 +134,8 @@ class DeepRetrievalShard(DeepRetrieval):
 
     def get_state(self) -> EstimatorState:
         state = self.model_state.state()
-        near = {} if not self.facts.neighbours else dict(zip(NEAR, self.near[:3], strict=True))
+        lists = (self.near.offsets, self.near.items, self.near.similarities)
+        near: dict[str, NDArray[Any]] = dict(zip(NEAR, lists, strict=True)) if self.facts.neighbours else {}
         return replace(
             state,
             settings={**state.settings, "shard": asdict(self.facts)},

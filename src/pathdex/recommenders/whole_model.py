@@ -5,13 +5,14 @@ It encodes a history from the input vectors that shards send, and finds the path
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pathdex.config import Config
+from pathdex.data.ragged import Ragged
 from pathdex.index.health import IndexHealth
 from pathdex.index.postings import Postings
 from pathdex.kernels.beam import beam_search
@@ -75,7 +76,9 @@ class WholeModel:
         """The statistics of the whole index."""
         if self.facts.health is None:
             return None
-        values = {name: tuple(one) if isinstance(one, list) else one for name, one in self.facts.health.items()}
+        values: dict[str, Any] = {
+            name: tuple(one) if isinstance(one, list) else one for name, one in self.facts.health.items()
+        }
         return IndexHealth(**values)
 
     def encode(self, history: KnownHistory) -> Floats:
@@ -93,7 +96,7 @@ class WholeModel:
     def similar(self, history: KnownHistory) -> tuple[Ints, Floats]:
         """The neighbours of the history's items, ascending, and the sums of their similarities."""
         offsets = np.concatenate([[0], np.cumsum(history.lengths)])
-        neighbours = Neighbours.pack(offsets, history.near, history.similarities)
+        neighbours = Neighbours.pack(offsets, history.near.astype(np.int32), history.similarities)
         latest = history.codes[-self.config.history_length :]
         places = as_readonly(np.searchsorted(history.distinct, latest), np.int32)
         found = similar_to(neighbours, places, float(self.weights.recency))
@@ -146,5 +149,5 @@ class WholeModel:
         return int(self.weights.share * (candidates or int(self.sizes[positions].sum())))
 
 
-def _no_torch(histories: Sequence[Any]) -> Floats:
+def _no_torch(histories: Ragged) -> Floats:
     raise AssertionError("shards have a compiled encoder")

@@ -1,4 +1,7 @@
-"""The answer of the whole model from what its shards found, bit for bit: the steps of `join_neighbours` and `rerank`."""
+"""The answer of the whole model, bit for bit, from what its shards found.
+
+These are the steps of `join_neighbours` and `rerank`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Chosen(NamedTuple):
     log_probability: Floats
     similarity: Floats
     base: Floats
-    count: int
+    total: int
     """The number of candidates, those included that cannot be in the answer."""
 
 

@@ -225,8 +225,10 @@ class Retriever:
         """log sum_j p(c_j | x) p(v | c_j) over all J paths of each item."""
         paths = self.paths[items]
         log_p = self.path_log_probabilities(user, paths.ravel()).sum(axis=1).reshape(paths.shape)
-        each = log_p + np.log(self.counts[items] + 1.0)[:, None] - self._weights_at(
-            np.searchsorted(self.postings.paths, paths)
+        each = (
+            log_p
+            + np.log(self.counts[items] + 1.0)[:, None]
+            - self._weights_at(np.searchsorted(self.postings.paths, paths))
         )
         total: Floats = np.logaddexp.reduce(each, axis=1).astype(np.float32)
         return total

@@ -16,11 +16,11 @@ from pathdex.errors import ServerError
 from pathdex.recommenders.shard import ShardFacts
 from pathdex.recommenders.whole_model import WholeModel
 from pathdex.server.errors import RequestError
-from pathdex.server.kept_shards import SECONDS
+from pathdex.server.kept_shards import SECONDS, KeptShards
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.schemas import ModelInfo
 from pathdex.server.shard_client import AskedShards, Replica, ShardClient, ShardDownError, ShardPlace, VersionGoneError
-from pathdex.server.shard_messages import SharedParts, ShardCall, ShardStatus
+from pathdex.server.shard_messages import ShardCall, ShardStatus, SharedParts
 from pathdex.server.shard_routes import shard_keep, shard_parts, shard_status
 
 log = logging.getLogger("pathdex.server")
@@ -89,6 +89,7 @@ class RouterManager:
         self.current: RoutedModel | None = None
         self.previous: RoutedModel | None = None
         self.places: list[ShardPlace] = []
+        self.kept = KeptShards()
         self._metrics, self._on_swap = metrics, on_swap
         self._task: asyncio.Task[None] | None = None
         self._refused: str | None = None
@@ -140,7 +141,9 @@ class RouterManager:
     async def _first_statuses(self) -> list[ShardStatus]:
         calls = (self.client.ask_url(url, shard_status) for url in self.urls)
         found = await asyncio.gather(*calls, return_exceptions=True)
-        failed = [f"{url}: {error}" for url, error in zip(self.urls, found, strict=True) if isinstance(error, Exception)]
+        failed = [
+            f"{url}: {error}" for url, error in zip(self.urls, found, strict=True) if isinstance(error, Exception)
+        ]
         if failed:
             listed = "; ".join(one.split(": ", 1)[1] for one in failed)
             raise ServerError(f"{len(failed)} of {len(self.urls)} shards cannot be reached: {listed}")
@@ -222,7 +225,11 @@ def _places(urls: Sequence[str], statuses: Sequence[ShardStatus]) -> list[ShardP
         places[status.index].replicas.append(Replica(url))
     missing = [str(place.index + 1) for place in places if not place.replicas]
     if missing:
-        many = f"shards {', '.join(missing)} of {counts[0]} are" if len(missing) > 1 else f"shard {missing[0]} of {counts[0]} is"
+        many = (
+            f"shards {', '.join(missing)} of {counts[0]} are"
+            if len(missing) > 1
+            else f"shard {missing[0]} of {counts[0]} is"
+        )
         raise ServerError(f"{many} missing among {', '.join(urls)}; add the URL to --shards")
     return places
 

@@ -163,7 +163,7 @@ async def find(
 
 def _is_enough(model: RoutedModel, search: Search, answer: Answer) -> bool:
     """Whether there are n candidates; if not, widens the beam, or lets all eligible items be scored."""
-    if answer.chosen.count >= search.n or search.beam >= model.whole.num_paths:
+    if answer.chosen.total >= search.n or search.beam >= model.whole.num_paths:
         return True
     search.beam = 2 * search.beam if 2 * search.beam <= search.max_beam else 0
     return False
@@ -260,11 +260,9 @@ async def add_details(
     requests = {
         index: DescribeCall(model.version, (own // shards).tolist()) for index, own in calls.items() if len(own)
     }
-    described = {}
+    described: dict[int, tuple[str | None, dict[str, Any] | None]] = {}
     for index, answer in (await asked.ask(shard_describe, requests)).items():
-        described |= dict(
-            zip(calls[index].tolist(), zip(answer.titles, answer.details, strict=True), strict=True)
-        )
+        described |= dict(zip(calls[index].tolist(), zip(answer.titles, answer.details, strict=True), strict=True))
     for items, own in results:
         for item, code in zip(items, own.tolist(), strict=True):
             item.title, item.details = described.get(code, (None, None))
@@ -273,7 +271,7 @@ async def add_details(
 def check_known(
     asked: AskedShards, model: RoutedModel, history: list[Id], resolved: Resolved, number: int = 0, *, lenient: bool
 ) -> None:
-    """Raise for a history without a known item. While a shard is missing, its items cannot be told from unknown ones."""
+    """Raise for a history without a known item. Items of a missing shard cannot be told from unknown ones."""
     if history and not len(resolved.history.codes) and not lenient and not asked.missing:
         raise unknown_history(number, history, model.whole.facts.num_ids)
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from pathdex.errors import Problem
-from pathdex.parameters import check_fields, parameter
 from pathdex.server.errors import SERVER, RequestError, error_of, unavailable
 from pathdex.server.kept_shards import GONE
+from pathdex.server.limits import RouterLimits
 from pathdex.server.parsing import make_decoder
 from pathdex.server.route import Route
 from pathdex.server.schemas import ErrorResponse
@@ -36,18 +36,6 @@ IDLE_SECONDS = 15.0
 """How long an idle connection is kept: less than a shard does, so that it is not closed while it is used."""
 _ERRORS = make_decoder(ErrorResponse)
 _encode = msgspec.json.Encoder().encode
-
-
-@dataclass(frozen=True, kw_only=True)
-class RouterLimits:
-    """How long a router waits for its shards."""
-
-    shard_timeout: float = parameter(2.0, "seconds for one call of a shard", above=0.0)
-    shard_retries: int = parameter(2, "further calls after one that failed, on other replicas if there are any", low=0)
-    hedge_after: float = parameter(0.1, "seconds until a second replica is asked as well; 0: never", low=0.0)
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 class ShardDownError(Exception):
@@ -183,15 +171,18 @@ class ShardClient:
         import aiohttp
 
         assert self._session is not None
-        given = {} if timeout is None else {"timeout": aiohttp.ClientTimeout(total=timeout)}
+        seconds = self.limits.shard_timeout if timeout is None else timeout
         try:
             async with self._session.request(
-                route.method, replica.url + route.path, data=body, allow_redirects=False, **given
+                route.method,
+                replica.url + route.path,
+                data=body,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=seconds),
             ) as response:
                 status, content = response.status, await response.read()
         except asyncio.TimeoutError:
             replica.is_up = False
-            seconds = self.limits.shard_timeout if timeout is None else timeout
             raise _AttemptError(f"{replica.url}: no response within {seconds:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             replica.is_up = False
@@ -203,23 +194,23 @@ class ShardClient:
                 raise _AttemptError(f"{replica.url}: not the answer of a shard; is it one?") from None
             replica.is_up = True
             return answer
-        return self._refuse(replica, status, content)
+        raise self._refusal(replica, status, content)
 
-    def _refuse(self, replica: Replica, status: int, content: bytes) -> Any:
+    def _refusal(self, replica: Replica, status: int, content: bytes) -> Exception:
         if status == GONE:
-            raise VersionGoneError
+            return VersionGoneError()
         try:
             detail = _ERRORS.decode(content).error
         except ValueError:
             replica.is_up = False
-            raise _AttemptError(f"{replica.url}: status {status} without an error; is it a shard?") from None
+            return _AttemptError(f"{replica.url}: status {status} without an error; is it a shard?")
         if status in (429, 500, 503, 504):
             replica.is_up = status == 429
-            raise _AttemptError(f"{replica.url}: {detail.message}")
+            return _AttemptError(f"{replica.url}: {detail.message}")
         if status in (401, 404):
             # The clients of the router are not to blame.
-            raise _AttemptError(f"{replica.url}: {detail.message}")
-        raise error_of(detail, status)
+            return _AttemptError(f"{replica.url}: {detail.message}")
+        return error_of(detail, status)
 
     def _count(self, name: str, place: ShardPlace) -> None:
         if self._metrics is not None:

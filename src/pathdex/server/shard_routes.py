@@ -26,9 +26,9 @@ from pathdex.server.shard_messages import (
     OnPathCall,
     ResolveAnswer,
     ResolveCall,
-    SharedParts,
     ShardCall,
     ShardStatus,
+    SharedParts,
 )
 from pathdex.server.worker_context import WorkerContext
 
@@ -60,9 +60,7 @@ async def shard_keep(context: WorkerContext, served: ServedModel, request: Shard
 async def shard_parts(context: WorkerContext, served: ServedModel, request: ShardCall) -> Response:
     """Get what all shards share."""
     found = context.kept.find(served, request.version)
-    return Response(
-        await context.in_thread(lambda: encode(service.shared_parts(shard_of(found), found.columns)))
-    )
+    return Response(await context.in_thread(lambda: encode(service.shared_parts(shard_of(found), found.columns))))
 
 
 async def _answer(
