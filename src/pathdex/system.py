@@ -45,6 +45,7 @@ PLOTTING = Feature(
 TENSORBOARD = Feature("writing TensorBoard logs (pathdex train --tensorboard)", "tensorboard", "tensorboard")
 SERVER = Feature("the HTTP server (pathdex serve)", "uvicorn", "server")
 MESSAGES = Feature("the HTTP server (pathdex serve)", "msgspec", "server")
+ROUTER = Feature("a router of shards (pathdex serve --shards)", "aiohttp", "router")
 CLIENT = Feature("the HTTP client (pathdex.Client)", "urllib3", "client")
 REDIS = Feature("a user store or a stream of events in Redis (redis://...)", "redis", "redis")
 NATS = Feature("a stream of events in NATS JetStream (nats://...)", "nats", "nats")
@@ -61,6 +62,7 @@ FEATURES = (
     SERVER,
     MESSAGES,
     CLIENT,
+    ROUTER,
     REDIS,
     NATS,
     KAFKA,

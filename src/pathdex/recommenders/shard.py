@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 from pathdex.data.attributes import Attributes
 from pathdex.data.item_details import ID_COLUMN
+from pathdex.data.ragged import Ragged
 from pathdex.errors import ConfigError, Problem
 from pathdex.kernels.neighbours import NO_NEIGHBOURS, Neighbours
 from pathdex.kernels.types import Floats, Ints, Mask
@@ -19,7 +21,9 @@ from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.bundle_checks import check_names, check_object
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.model_state import LARGEST_SIMILARITY, NEIGHBOURS, ModelState, TorchEncoder
+from pathdex.retrieval.part_search import PartQuery, find_part
 from pathdex.retrieval.retriever import Retriever
+from pathdex.retrieval.similar import cosines
 from pathdex.storage.array_spec import ArraySpec, index_spec, offsets_spec
 from pathdex.storage.bundle_rules import BundleRules
 
@@ -127,6 +131,25 @@ class DeepRetrievalShard(DeepRetrieval):
             self.attach(Attributes.read(frame, item=ID_COLUMN, lists=self.facts.separators))
             self._where_details = True
         return () if self._attributes is None else self._attributes.columns
+
+    def warmup(self) -> Self:
+        super().warmup()
+        user = self.user_vectors(Ragged.from_rows([[0]] if len(self.items) else [[]]))[0]
+        positions, log_p = np.arange(min(1, len(self.postings))), np.zeros(min(1, len(self.postings)), np.float32)
+        everything, similar = np.ones(len(self.items), np.bool_), np.arange(min(1, len(self.items)))
+        query = PartQuery(
+            user, positions, log_p, similar, None, similar, np.ones(len(similar), np.float32), 1, 0, 1, True
+        )
+        weights = self.retriever.weights
+        for one in (
+            query,
+            query._replace(mask=everything),
+            query._replace(candidates=1),
+            query._replace(mask=everything, listed=True),
+        ):
+            find_part(self.retriever, weights, one)
+        cosines(self.retriever, user, similar)
+        return self
 
     def where_mask(self, where: Mapping[str, Any] | None) -> Mask | None:
         """The items that match conditions; None for no conditions."""

@@ -25,6 +25,9 @@ from pathdex.recommenders.model_state import beam_for
 from pathdex.recommenders.shard import ShardFacts
 from pathdex.recommenders.weight_specs import row_width
 from pathdex.retrieval.beam_plan import BeamPlan, plan_beam
+from pathdex.retrieval.explain import explain_paths
+from pathdex.retrieval.part_merge import merge_parts, rank_chosen
+from pathdex.retrieval.part_search import PartFound
 from pathdex.retrieval.retriever import Retriever
 
 
@@ -80,6 +83,23 @@ class WholeModel:
             name: tuple(one) if isinstance(one, list) else one for name, one in self.facts.health.items()
         }
         return IndexHealth(**values)
+
+    def warmup(self) -> None:
+        """Compile or load what queries need."""
+        dim = self.config.embedding_dim
+        one = np.zeros(1, np.int64)
+        history = KnownHistory(one, one, np.zeros((1, dim), np.float32), one, one[:0], np.empty(0, np.float32))
+        self.similar(history)
+        user = self.encode(history)
+        self.follow(user, 1)
+        paths = self.retriever.postings.paths[:1]
+        explain_paths(self.retriever, user, 0, paths, self.sizes_of(paths), None, beam=1)
+        found = PartFound(
+            one, np.zeros(1, np.float32), np.ones(1, np.float32), np.zeros(1, np.float32), total=1, least=0.0
+        )
+        for candidates in (0, 1):
+            chosen = merge_parts([found], self.weights, candidates, neighbours=True, listed=False)
+            rank_chosen(chosen, self.weights, 1, neighbours=True)
 
     def encode(self, history: KnownHistory) -> Floats:
         """The user vector."""

@@ -65,6 +65,7 @@ class RoutedModel:
         weights = {name: tensor.unpack() for name, tensor in parts.weights.items()}
         config = Config.from_stored(parts.config)
         whole = WholeModel(facts, config, weights, parts.paths.unpack(), parts.sizes.unpack())
+        whole.warmup()
         return cls(facts.version, whole, parts.ids, tuple(parts.columns), time.time())
 
 
