@@ -69,6 +69,12 @@ class Running:
         lines = self.get("/metrics").body.decode().splitlines()
         return int(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 
+    def metric_of(self, route: str) -> int:
+        """How many requests of a route were answered with status 200."""
+        lines = self.get("/metrics").body.decode().splitlines()
+        start = f'pathdex_http_requests_total{{route="{route}",status="200"}} '
+        return sum(int(line.removeprefix(start)) for line in lines if line.startswith(start))
+
 
 @contextmanager
 def running(model: Path, limits: dict[str, Any] | None = None, **options: Any) -> Iterator[Running]:

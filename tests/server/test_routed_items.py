@@ -37,7 +37,9 @@ def test_explanations(
     variant: int, count: int, history: list[int], item: int, beam: int | None, n: int, exclude_seen: bool
 ) -> None:
     shards, given = shards_of(variant, count), list[str | int](history)
-    expected = outcome(lambda: service.explain(shards.served, ExplainRequest(item, given, beam=beam), given).explanation)
+    expected = outcome(
+        lambda: service.explain(shards.served, ExplainRequest(item, given, beam=beam), given).explanation
+    )
     found = outcome(lambda: routed_items.explain(shards.asked(), shards.routed, given, item, beam))
     assert found == expected
     request = WhyNotRequest(item, given, beam=beam, n=n, exclude_seen=exclude_seen)
