@@ -46,6 +46,12 @@ class Running:
 
     url: str
     worker: Worker
+    thread: threading.Thread
+
+    def stop(self) -> None:
+        """Stop it before the end of its block."""
+        self.worker.drain(now=True)
+        self.thread.join(30)
 
     def request(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> HTTPAnswer:
         """Send one request on a new connection; a body that is not bytes is sent as JSON."""
@@ -88,7 +94,7 @@ def running(model: Path, limits: dict[str, Any] | None = None, **options: Any) -
     thread.start()
     try:
         assert ready.wait(60)
-        yield Running(url, worker)
+        yield Running(url, worker, thread)
     finally:
         worker.drain(now=True)
         thread.join(30)

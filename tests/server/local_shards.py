@@ -40,7 +40,7 @@ class LocalClient:
     down: frozenset[int] = frozenset()
 
     async def ask(
-        self, place: ShardPlace, route: Route[Any, Any], request: Any, *, timeout: float | None = None
+        self, place: ShardPlace, route: Route[Any, Any], request: Any, *, turn: int = 0, timeout: float | None = None
     ) -> Any:
         if place.index in self.down:
             raise ShardDownError(place.index, place.count, "it is down")

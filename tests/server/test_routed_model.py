@@ -56,7 +56,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
 def test_shards_that_do_not_belong_together_are_refused(folders: dict[str, list[Path]]) -> None:
     chosen = [*folders["two"], folders["other"][1], folders["three"][2], *folders["whole"]]
     with serving(chosen) as servers:
-        first, second, foreign, third, whole = (server.url for server in servers)
+        first, _, foreign, third, whole = (server.url for server in servers)
         assert failure(first) == f"shard 2 of 2 is missing among {first}; add the URL to --shards"
         assert "shards 1, 2 of 3 are missing" in failure(third)
         assert "the shards are of different models" in failure(first, foreign)
@@ -66,7 +66,6 @@ def test_shards_that_do_not_belong_together_are_refused(folders: dict[str, list[
         message = failure(first, "http://127.0.0.1:1")
         assert message.startswith("1 of 2 shards cannot be reached: http://127.0.0.1:1")
         assert "check the URL and that the shard is running" in message
-        assert failure(first, second.replace("127.0.0.1", "nowhere.invalid")).startswith("1 of 2 shards cannot")
 
 
 def test_replicas_of_a_shard_take_turns(folders: dict[str, list[Path]]) -> None:
@@ -76,9 +75,7 @@ def test_replicas_of_a_shard_take_turns(folders: dict[str, list[Path]]) -> None:
             for _ in range(6):
                 assert router.post("/v1/recommend", {"history": [100]}).status == 200
             requests = [server.metric_of("/v1/shard/find") for server in servers]
-    assert requests[1] == 6
-    assert requests[0] >= 2
-    assert requests[2] >= 2
+    assert requests == [3, 6, 3]
 
 
 def test_a_rolling_change_never_mixes_two_models(

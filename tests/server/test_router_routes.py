@@ -30,17 +30,12 @@ def shards(folders: list[Path]) -> Iterator[list[Running]]:
         yield servers
 
 
-def stop(server: Running) -> None:
-    server.worker.drain(now=True)
-    wait_for(lambda: not server.worker.started or not server.worker.servers)
-
-
 def test_without_a_shard_there_is_an_error_that_names_it(shards: list[Running]) -> None:
     urls = tuple(server.url for server in shards)
     with running(Path(), shards=urls, router=QUICK, watch=0.05) as router:
         assert router.post("/v1/recommend", QUERY).status == 200
         assert router.get("/health/ready").json == {"status": "ready", "model": router.worker.models.current.version}  # type: ignore[union-attr]
-        stop(shards[1])
+        shards[1].stop()
         answer = router.post("/v1/recommend", QUERY)
         assert answer.status == 503
         assert f"shard 2 of 3 does not answer ({shards[1].url}: " in answer.message
@@ -61,7 +56,7 @@ def test_a_partial_answer_says_what_it_lacks(shards: list[Running]) -> None:
         whole = router.post("/v1/recommend", QUERY)
         assert "missing_shards" not in whole.json
         assert "x-pathdex-missing-shards" not in whole.headers
-        stop(shards[1])
+        shards[1].stop()
         for path, body in (
             ("/v1/recommend", QUERY),
             ("/v1/recommend", {"queries": [QUERY]}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -94,6 +95,7 @@ class RouterManager:
         self._metrics, self._on_swap = metrics, on_swap
         self._task: asyncio.Task[None] | None = None
         self._refused: str | None = None
+        self._turns = itertools.count()
 
     async def start(self) -> RoutedModel:
         """Find the places of all shards and load what they share; `ServerError` if they are not those of one model."""
@@ -115,7 +117,7 @@ class RouterManager:
 
     def asked(self) -> AskedShards:
         """The shards for one request."""
-        return AskedShards(self.client, self.places, partial=self.partial)
+        return AskedShards(self.client, self.places, partial=self.partial, turn=next(self._turns))
 
     def models(self) -> list[RoutedModel]:
         """The models to answer a request with, in turn, if a shard lacks the version of the first."""

@@ -70,15 +70,15 @@ class ShardPlace:
     index: int
     count: int
     replicas: list[Replica] = field(default_factory=list)
-    _turn: itertools.count[int] = field(default_factory=itertools.count)
 
     @property
     def is_up(self) -> bool:
         return any(replica.is_up for replica in self.replicas)
 
-    def order(self) -> list[Replica]:
-        """The replicas in turn, those that failed last."""
-        first = next(self._turn) % len(self.replicas)
+    def order(self, turn: int) -> list[Replica]:
+        """The replicas in the order in which to ask them; turns begin with different ones, and those that are down
+        come last."""
+        first = turn % len(self.replicas)
         turned = self.replicas[first:] + self.replicas[:first]
         return sorted(turned, key=lambda replica: not replica.is_up)
 
@@ -110,11 +110,17 @@ class ShardClient:
             await self._session.close()
 
     async def ask(
-        self, place: ShardPlace, route: Route[Any, AnswerT], request: Any, *, timeout: float | None = None
+        self,
+        place: ShardPlace,
+        route: Route[Any, AnswerT],
+        request: Any,
+        *,
+        turn: int = 0,
+        timeout: float | None = None,
     ) -> AnswerT:
         """The answer of one shard. Raises `ShardDownError`, `VersionGoneError`, or what the shard reports."""
         body, started = None if route.request is None else _encode(request), time.perf_counter_ns()
-        order = itertools.cycle(place.order())
+        order = itertools.cycle(place.order(turn))
         self._count("requests", place)
         try:
             return await self._race(place, lambda: self._attempt(next(order), route, body, timeout))
@@ -220,8 +226,9 @@ class ShardClient:
 class AskedShards:
     """All shards, for the calls of one request. A shard that is down is left out from then on, if that is allowed."""
 
-    def __init__(self, client: ShardClient, places: Sequence[ShardPlace], *, partial: bool) -> None:
-        self.client, self.places, self.partial = client, places, partial
+    def __init__(self, client: ShardClient, places: Sequence[ShardPlace], *, partial: bool, turn: int = 0) -> None:
+        """All calls of a request begin with the same replicas, those of its `turn`."""
+        self.client, self.places, self.partial, self.turn = client, places, partial, turn
         self.missing: set[int] = set()
 
     async def ask(
@@ -233,7 +240,7 @@ class AskedShards:
         allowed = self.partial if partial is None else partial
         if not allowed and self.missing & requests.keys():
             raise down(f"shard {min(self.missing) + 1} of {len(self.places)} does not answer")
-        calls = (self.client.ask(place, route, requests[place.index]) for place in wanted)
+        calls = (self.client.ask(place, route, requests[place.index], turn=self.turn) for place in wanted)
         found: dict[int, AnswerT] = {}
         errors: list[BaseException] = []
         for place, answer in zip(wanted, await asyncio.gather(*calls, return_exceptions=True), strict=True):
