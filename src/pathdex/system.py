@@ -48,6 +48,7 @@ WANDB = Feature("logging to Weights & Biases (pathdex train --wandb)", "wandb", 
 OPTUNA = Feature("tuning hyper-parameters (pathdex tune)", "optuna", "tune")
 SERVER = Feature("the HTTP server (pathdex serve)", "uvicorn", "server")
 MESSAGES = Feature("the HTTP server (pathdex serve)", "msgspec", "server")
+ROUTER = Feature("a router of shards (pathdex serve --shards)", "aiohttp", "router")
 CLIENT = Feature("the HTTP client (pathdex.Client)", "urllib3", "client")
 REDIS = Feature("a user store or a stream of events in Redis (redis://...)", "redis", "redis")
 NATS = Feature("a stream of events in NATS JetStream (nats://...)", "nats", "nats")
@@ -67,6 +68,7 @@ FEATURES = (
     SERVER,
     MESSAGES,
     CLIENT,
+    ROUTER,
     REDIS,
     NATS,
     KAFKA,

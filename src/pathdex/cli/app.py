@@ -19,6 +19,7 @@ from pathdex.cli.inspect import inspect
 from pathdex.cli.recommend import recommend
 from pathdex.cli.reproduce import reproduce
 from pathdex.cli.serve import serve
+from pathdex.cli.shard import shard
 from pathdex.cli.similar import similar
 from pathdex.cli.simulate import simulate
 from pathdex.cli.stream import stream
@@ -73,6 +74,7 @@ for function in (
     explain,
     why_not,
     inspect,
+    shard,
     serve,
     stream,
     verify,

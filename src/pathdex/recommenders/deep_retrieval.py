@@ -27,7 +27,7 @@ from pathdex.index.health import IndexHealth, health
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.postings import NO_PATH, Postings
 from pathdex.kernels.query import Answers
-from pathdex.recommenders.arguments import check_n, check_positive
+from pathdex.recommenders.arguments import check_n, check_positive, too_few_candidates, unknown_item
 from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.capabilities import CanExplain, ChoosesOnValidation, HasIndex, HasVectors
 from pathdex.recommenders.fit_inputs import fit_inputs
@@ -250,12 +250,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         if candidates is not None:
             candidates = check_positive("candidates", candidates, "leave it out for no limit")
             if candidates < n:
-                raise QueryError(
-                    f"must be at least n={n}, or n items cannot be found",
-                    argument="candidates",
-                    value=candidates,
-                    remedy="ask for fewer items or allow more candidates",
-                )
+                raise too_few_candidates(n, candidates)
         if beam is None:
             beam = self.config.beam_size if candidates is None else self.model_state.beam_for(candidates)
         # Beyond all paths and all items, numbers change no answer.
@@ -327,16 +322,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def path_items(self, path: Sequence[int]) -> list[Id]:
         """The items on a path, given as nodes, in catalogue order; empty if the path is not in use."""
-        nodes = np.asarray(path)
-        valid = nodes.shape == (self.config.depth,) and nodes.dtype.kind in "iu"
-        if not valid or ((nodes < 0) | (nodes >= self.num_nodes)).any():
-            raise QueryError(
-                f"must have {self.config.depth} nodes between 0 and {self.num_nodes - 1}",
-                argument="path",
-                value=list(path),
-                remedy="item_paths(item) shows the paths of an item",
-            )
-        return self.items.ids(self.postings.items_on(int(encode_paths(nodes, self.num_nodes))))
+        code = path_code(path, self.num_nodes, self.config.depth)
+        return self.items.ids(self.postings.items_on(code))
 
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
         """Which paths of an item a beam finds for a history, their probabilities, and the item's score."""
@@ -374,8 +361,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
     def _code(self, item: Id) -> int:
         code = self.items.code(item)
         if code == UNKNOWN:
-            rule = f"is not in the catalogue of {self.items.num_ids:,} items"
-            raise QueryError(rule, argument="item", value=item, remedy="pass a known id")
+            raise unknown_item("item", item, self.items.num_ids)
         return code
 
     def health(self) -> IndexHealth:
@@ -396,3 +382,17 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         self.options = RunOptions()
         self._adopt(ModelState.from_state(state))
         self._requested = self.config
+
+
+def path_code(path: Sequence[int], num_nodes: int, depth: int) -> int:
+    """The code of a path given as nodes; `QueryError` if it is none."""
+    nodes = np.asarray(path)
+    valid = nodes.shape == (depth,) and nodes.dtype.kind in "iu"
+    if not valid or ((nodes < 0) | (nodes >= num_nodes)).any():
+        raise QueryError(
+            f"must have {depth} nodes between 0 and {num_nodes - 1}",
+            argument="path",
+            value=list(path),
+            remedy="item_paths(item) shows the paths of an item",
+        )
+    return int(encode_paths(nodes, num_nodes))

@@ -43,6 +43,7 @@ ERRORS = {
 
 def describe(routes: RouteTable, limits: ServerLimits, *, token: bool = False, hosts: bool = False) -> dict[str, Any]:
     """The document of a server with these routes and limits; `token` and `hosts` say whether it checks these."""
+    routes = RouteTable(route for route in routes if not route.internal)
     requests: list[type] = [route.request for route in routes if route.request is not None]
     responses = [route.response for route in routes if route.response is not bytes]
     _, components = msgspec.json.schema_components(

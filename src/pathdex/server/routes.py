@@ -37,6 +37,7 @@ from pathdex.server.schemas import (
     WhyNotRequest,
     WhyNotResponse,
 )
+from pathdex.server.shard_routes import SHARD_ROUTES
 from pathdex.server.worker_context import WorkerContext
 
 ROUTES = RouteTable()
@@ -198,3 +199,6 @@ async def root(_: WorkerContext, __: ServedModel | None, ___: None) -> Response:
 async def docs(_: WorkerContext, __: ServedModel | None, ___: None) -> Response:
     """Browse this document and try out requests."""
     return Response(files("pathdex.server").joinpath("docs.html").read_bytes())
+
+
+ROUTES.extend(SHARD_ROUTES)
