@@ -121,12 +121,12 @@ def test_a_change_of_an_earlier_version_holds_all_users():
     assert merge_recent(users.state_dict(), change)["names"].tobytes() == b"b"
 
 
-def test_the_latest_users_come_once_and_newest_first():
+def test_the_latest_users_come_once_by_their_last_event():
     users = RecentUsers(4)
     for user in "abcdcb":
         users.append(user)
-    assert users.latest(10) == ["b", "c", "d"]
-    assert users.latest(2) == ["b", "c"]
+    assert users.latest(10) == ["d", "c", "b"]
+    assert users.latest(2) == ["c", "b"]
 
 
 def test_draws_after_a_restart_are_those_without_one():

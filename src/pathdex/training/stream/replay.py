@@ -41,13 +41,13 @@ class RecentUsers:
         self._uncommitted = min(self._uncommitted + 1, self._keep)
 
     def latest(self, most: int) -> list[str]:
-        """At most so many different users, the latest first."""
+        """At most so many different users: those with the latest events, in the order of these."""
         found: dict[str, None] = {}
         for user in chain(reversed(self._users[: self._oldest]), reversed(self._users[self._oldest :])):
             found[user] = None
             if len(found) == most:
                 break
-        return list(found)
+        return list(reversed(found))
 
     def draw(
         self, samples: int, length: int, history_of: Callable[[str], list[int]], generator: np.random.Generator
