@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Annotated
 
 import typer
@@ -90,4 +91,7 @@ def main() -> None:
     # that sleep at once halve its speed. So they spin for some microseconds. Torch reads these variables on import.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+    if sys.argv[1:3] == ["data", "prepare"]:
+        # The allocator of polars keeps what is freed for ten seconds, which is most of its memory in a pass over a file.
+        os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
     app()

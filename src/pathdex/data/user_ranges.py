@@ -19,7 +19,7 @@ FAN_OUT = 128
 """Ranges that are written at a time; rows that need more are divided again."""
 SAMPLED_USERS = 200_000
 """Rows from whose users the ranges are chosen."""
-BATCH_ROWS = 250_000
+BATCH_ROWS = 50_000
 Report = Callable[[int], None]
 """Called with the number of rows that were read since the last call."""
 
@@ -63,9 +63,11 @@ def item_counts(frame: pl.LazyFrame, name: str) -> pl.DataFrame:
 
 def sampled_users(frame: pl.LazyFrame, every: int, name: str) -> pl.Series:
     """The user of every so many rows."""
-    rows = frame.select("user").with_row_index("row").filter(pl.col("row") % every == 0)
-    with reading(name):
-        return rows.select("user").collect(engine="streaming")["user"]
+    taken, skipped = [frame.select("user").head(0).collect()["user"]], 0
+    for batch in batches_of(frame.select("user"), name):
+        taken.append(batch["user"].gather_every(every, -skipped % every))
+        skipped += batch.height
+    return pl.concat(taken)
 
 
 def splitters_of(sample: pl.Series, ranges: int) -> pl.Series:
