@@ -20,6 +20,7 @@ SERVING = {"query": "benchmarks.query", "ann": "benchmarks.ann", "http": "benchm
 NAMES = {
     **TRAINING,
     **SERVING,
+    "shards": "benchmarks.shards",
     "live-delta": "benchmarks.live_delta",
     "verification": "benchmarks.verification",
     "versions": "benchmarks.versions",
