@@ -12,7 +12,7 @@ from pathdex.errors import BundleError, ConfigError
 from pathdex.recommenders.shard import DeepRetrievalShard, ShardFacts
 from pathdex.recommenders.sharding import split_model, write_shards
 from pathdex.recommenders.verification import verify_model
-from tests.bundle_edits import change_manifest
+from tests.bundle_edits import change_manifest, read_json
 from tests.random_model import random_model
 
 
@@ -49,10 +49,8 @@ def test_codes_of_the_whole_model() -> None:
     ],
 )
 def test_bad_facts_are_refused(folder: Path, change: dict[str, Any], message: str) -> None:
-    def edit(manifest: dict[str, Any]) -> None:
-        manifest["settings"]["shard"] |= change
-
-    change_manifest(folder, edit)
+    settings = read_json(folder)["settings"]
+    change_manifest(folder, settings={**settings, "shard": {**settings["shard"], **change}})
     with pytest.raises(BundleError, match=message):
         pathdex.load(folder)
 

@@ -13,7 +13,7 @@ WEIGHTS = ScoreWeights(path=1.0, neighbour=1.0, smoothing=1.0, share=0.5)
 
 def part(items: list[int], log_p: list[float], similarity: list[float], total: int, least: float) -> PartFound:
     values = [np.array(one, np.float32) for one in (log_p, similarity, [0.0] * len(items))]
-    return PartFound(np.array(items), *values, total, least)
+    return PartFound(np.array(items, np.int64), *values, total, least)
 
 
 def test_the_most_probable_of_all_shards_are_kept() -> None:

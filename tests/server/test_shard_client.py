@@ -27,7 +27,7 @@ class FakeShard:
 
     def __init__(self, behaviour: Behaviour) -> None:
         self.behaviour, self.requests = behaviour, 0
-        self.url = ""
+        self.url, self._tasks = "", list[asyncio.Task[Any]]()
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> FakeShard:
@@ -38,8 +38,14 @@ class FakeShard:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.append(task)
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
@@ -51,7 +57,7 @@ class FakeShard:
                 writer.write(b"HTTP/1.1 %d X\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % (status, len(body)))
                 writer.write(body)
                 await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()

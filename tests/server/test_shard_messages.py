@@ -11,7 +11,7 @@ from pathdex.server.shard_messages import Tensor, floats, ints, longs, to_bytes
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_tensors_survive_json(dtype: str) -> None:
-    array = np.arange(12).reshape(3, 4).astype(dtype) / (7 if dtype[0] == "f" else 1)
+    array = (np.arange(12).reshape(3, 4) * 1.7).astype(dtype)
     sent = msgspec.json.encode(Tensor.pack(array[:, ::2]))
     found = msgspec.json.decode(sent, type=Tensor).unpack()
     assert np.array_equal(found, array[:, ::2])

@@ -27,13 +27,13 @@ def test_a_shard_sends_only_what_it_holds_of_a_history() -> None:
 
 
 def test_what_is_wrong_with_conditions_is_part_of_the_answer() -> None:
-    shard = list(split_model(random_model(20), 2, VERSION))[0]
+    shard = next(split_model(random_model(20), 2, VERSION))
     [found] = shard_service.resolve(shard, ResolveCall(VERSION, [ResolveQuery([], where={"a": 1})])).queries
     assert found.problem is not None
     assert "needs a catalogue table" in found.problem.message
 
 
 def test_an_item_that_the_shard_does_not_hold() -> None:
-    shard = list(split_model(random_model(20), 2, VERSION))[0]
+    shard = next(split_model(random_model(20), 2, VERSION))
     assert shard_service.item(shard, ItemCall(VERSION, 101)).code == -1
     assert shard_service.item(shard, ItemCall(VERSION, "102")).code == 2
