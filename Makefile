@@ -22,10 +22,10 @@ $(BASE_STAMP): pyproject.toml constraints.txt
 
 $(STAMP): $(BASE_STAMP)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
-	@# Stores and streams are tested against real brokers; without one those tests are skipped with the reason.
+	@# Stores, streams and replicas are tested against real brokers and balancers; without one, its tests are skipped.
 	@for broker in redis-server nats-server nginx haproxy; do \
 	  command -v $$broker >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$broker >/dev/null; } || true; \
+	  && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$broker >/dev/null; } || true; \
 	done
 	@# Compiles what training and queries need; the demo and the tests then load it from numba's cache.
 	-$(BIN)/pathdex warmup
