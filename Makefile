@@ -13,7 +13,7 @@ PEERS_VENV := build/peers-venv
 CLIENTS_VENV := build/clients-venv
 LINTERS_VENV := build/linters-venv
 
-.PHONY: install demo test test-all test-clients lint-deploy test-wheel check format docs docs-serve wheel bench bench-serving bench-stream bench-peers torture torture-stream clean
+.PHONY: install demo test test-all test-clients lint-deploy test-wheel check format docs docs-serve wheel bench bench-serving bench-stream bench-peers torture torture-stream clean netns
 
 install: $(STAMP)
 
@@ -26,10 +26,10 @@ $(BASE_STAMP): pyproject.toml constraints.txt
 
 $(STAMP): $(BASE_STAMP)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
-	@# Stores and streams are tested against real brokers; without one those tests are skipped with the reason.
-	@for broker in redis-server nats-server; do \
+	@# Stores, streams and replicas are tested against real brokers and balancers; without one, its tests are skipped.
+	@for broker in redis-server nats-server nginx haproxy; do \
 	  command -v $$broker >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$broker >/dev/null; } || true; \
+	  && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$broker >/dev/null; } || true; \
 	done
 	@# Compiles what training and queries need; the demo and the tests then load it from numba's cache.
 	-$(BIN)/pathdex warmup
@@ -129,6 +129,11 @@ bench-peers: install
 	$(PEERS_VENV)/bin/pip install --quiet --constraint constraints.txt torch
 	$(PEERS_VENV)/bin/pip install --quiet $(shell grep '^torch==' constraints.txt) 'rectools[torch]==0.19.0'
 	$(BIN)/python -m benchmarks peers
+
+# A router and its shards in network namespaces with latency and loss; needs root.
+netns: install
+	@command -v ip >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq iproute2 >/dev/null; }
+	$(BIN)/python -m pytest -n 0 -rs tests/server/test_shard_network.py
 
 # Kills trainer, server and redis-server 200 times at random, fills the disk, stops the broker; KILLS=20 is shorter.
 torture-stream: install

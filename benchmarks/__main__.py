@@ -21,6 +21,7 @@ NAMES = {
     **TRAINING,
     **SERVING,
     "cost-model": "benchmarks.cost_model",
+    "shards": "benchmarks.shards",
     "live-delta": "benchmarks.live_delta",
     "verification": "benchmarks.verification",
     "versions": "benchmarks.versions",

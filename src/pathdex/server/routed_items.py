@@ -14,7 +14,7 @@ from pathdex.recommenders.deep_retrieval import path_code
 from pathdex.retrieval.explain import Explanation, WhyNot, explain_paths, give_reason
 from pathdex.server.errors import invalid
 from pathdex.server.routed_model import RoutedModel
-from pathdex.server.routed_queries import Resolved, add_details, check_known, find, new_search, ranked, resolve
+from pathdex.server.routed_queries import Resolved, add_details, check_known, find, new_query, ranked, resolve
 from pathdex.server.schemas import (
     ItemInfo,
     PathInfo,
@@ -120,7 +120,7 @@ async def _ranking(
     asked: AskedShards, model: RoutedModel, resolved: Resolved, query: QueryRequest, code: int, n: int, beam: int
 ) -> tuple[list[float], int | None]:
     """The scores of all candidates of a beam, best first, and the rank of an item among them, from 1."""
-    search = new_search(model, query, resolved, n, beam, 0)
+    search = new_query(model, query, resolved, n, beam, 0)
     [answer] = await find(asked, model, [search], everything=True)
     items, scores = ranked(model, answer, len(answer.chosen.items))
     places = np.flatnonzero(items == code)

@@ -52,7 +52,7 @@ class Resolved:
 
 
 @dataclass
-class Search:
+class RoutedQuery:
     """A query on its way through the shards."""
 
     query: QueryRequest
@@ -121,22 +121,22 @@ def _resolved(model: RoutedModel, query: ResolveQuery, parts: Mapping[int, Resol
     )
 
 
-def new_search(
+def new_query(
     model: RoutedModel, query: QueryRequest, resolved: Resolved, n: int, beam: int, candidates: int
-) -> Search:
+) -> RoutedQuery:
     """Encode the history and plan the beam."""
     user = model.whole.encode(resolved.history)
     similar, similarity = np.empty(0, np.int64), np.empty(0, np.float32)
     if model.whole.facts.neighbours:
         similar, similarity = model.whole.similar(resolved.history)
-    search = Search(query, resolved, n, beam, candidates, user, similar, similarity)
+    search = RoutedQuery(query, resolved, n, beam, candidates, user, similar, similarity)
     plan = model.whole.plan(n, beam, candidates, resolved.eligible)
     search.beam, search.max_beam = plan
     return search
 
 
 async def find(
-    asked: AskedShards, model: RoutedModel, searches: Sequence[Search], *, everything: bool = False
+    asked: AskedShards, model: RoutedModel, searches: Sequence[RoutedQuery], *, everything: bool = False
 ) -> list[Answer]:
     """The candidates of some queries; those that can be among the best n, or `everything`."""
     answers: list[Answer | None] = [None] * len(searches)
@@ -161,7 +161,7 @@ async def find(
     return [one for one in answers if one is not None]
 
 
-def _is_enough(model: RoutedModel, search: Search, answer: Answer) -> bool:
+def _is_enough(model: RoutedModel, search: RoutedQuery, answer: Answer) -> bool:
     """Whether there are n candidates; if not, widens the beam, or lets all eligible items be scored."""
     if answer.chosen.total >= search.n or search.beam >= model.whole.num_paths:
         return True
@@ -169,7 +169,7 @@ def _is_enough(model: RoutedModel, search: Search, answer: Answer) -> bool:
     return False
 
 
-def _find_queries(model: RoutedModel, search: Search, *, everything: bool) -> dict[int, FindQuery]:
+def _find_queries(model: RoutedModel, search: RoutedQuery, *, everything: bool) -> dict[int, FindQuery]:
     """The query for each shard."""
     whole, query, shards = model.whole, search.query, model.whole.facts.count
     positions, log_p = np.empty(0, np.int64), np.empty(0, np.float32)
@@ -200,7 +200,7 @@ def _find_queries(model: RoutedModel, search: Search, *, everything: bool) -> di
     return found
 
 
-def _merged(model: RoutedModel, search: Search, parts: Mapping[int, FoundItems]) -> Answer:
+def _merged(model: RoutedModel, search: RoutedQuery, parts: Mapping[int, FoundItems]) -> Answer:
     whole, ids = model.whole, dict[int, Id]()
     found = []
     for part in parts.values():
@@ -230,14 +230,14 @@ async def recommend(
     resolved = await resolve(asked, model, asking)
     for number, (query, history, one) in enumerate(zip(queries, histories, resolved, strict=True)):
         check_known(asked, model, history, one, number, lenient=query.user is not None)
-    searches: list[Search | None] = [None] * len(queries)
+    searches: list[RoutedQuery | None] = [None] * len(queries)
     for rows, n, options in query_groups(queries):
         n = check_n(n, model.whole.facts.num_codes)
         for row in rows:
             check_conditions(resolved[row])
         beam, candidates = model.whole.beam_of(n, options.get("beam"), options.get("candidates"))
         for row in rows:
-            searches[row] = new_search(model, queries[row], resolved[row], n, beam, candidates)
+            searches[row] = new_query(model, queries[row], resolved[row], n, beam, candidates)
     made = [one for one in searches if one is not None]
     results = []
     for search, answer in zip(made, await find(asked, model, made), strict=True):
