@@ -19,6 +19,7 @@ class StreamOptions:
         low=0.0,
         high=64.0,
     )
+    replay_steps: int = parameter(1, "gradient steps that share the replayed samples of a batch", low=1, high=64)
     replay_events: int = parameter(1_000_000, "replayed users are those of the last so many events", low=1)
     replay_history: int = parameter(
         69,

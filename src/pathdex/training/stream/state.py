@@ -32,8 +32,6 @@ from pathdex.training.stream.replay import RecentUsers, draw_window
 
 M_STEP_WAIT = 4
 """The paths of a full M-step are taken after this part of the events between two of them; it has so long to finish."""
-NEIGHBOUR_USERS = 30_000
-"""Neighbours are found in the histories of so many users, the latest: the stream waits while they are read."""
 WAITING_ITEMS = 100_000
 """Items that wait for admission; the ones that waited longest are forgotten first."""
 CATALOGUE, ATTRIBUTES, RECENT, SLOTS, LAST_SEEN = "catalogue.", "attributes.", "recent.", "slots", "last_seen"
@@ -97,7 +95,9 @@ class StreamState:
         """`histories` is a file for histories that outgrow memory."""
         self.options = options or StreamOptions()
         self.config = resolve_for_stream(config, self.options)
-        self.learner = StreamLearner(self.config, seed=seed, rate=self.options.learning_rate_scale)
+        self.learner = StreamLearner(
+            self.config, seed=seed, rate=self.options.learning_rate_scale, replay_steps=self.options.replay_steps
+        )
         self.catalogue = StreamCatalogue()
         kept = max(self.config.history_length, self.options.replay_history if self.options.replay else 0)
         self.histories = UserHistories(kept, histories)
@@ -208,9 +208,9 @@ class StreamState:
         self.learner.changed.mark([slot])
         return None
 
-    def recent_histories(self) -> Ragged:
-        """The kept histories of the users of recent events, in slots."""
-        rows = [self._known_history(user) for user in self._recent.latest(NEIGHBOUR_USERS)]
+    def recent_histories(self, most: int) -> Ragged:
+        """The kept histories of the users of recent events, at most so many, in slots."""
+        rows = [self._known_history(user) for user in self._recent.latest(most)]
         return Ragged.from_rows([np.array(row, np.int32) for row in rows if row])
 
     def _replayed(self, samples: int) -> list[list[int]]:
