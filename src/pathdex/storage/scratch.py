@@ -56,8 +56,9 @@ def memory_limit() -> int:
     return int(given) if given.isdecimal() else allowed_memory() // SHARE
 
 
-def blocks(count: int, size: int = BLOCK) -> Iterator[slice]:
-    """The slices of an array of `count` elements, one block after the other."""
+def blocks(count: int, size: int | None = None) -> Iterator[slice]:
+    """The slices of an array of `count` elements, one block of `size` (default `BLOCK`) after the other."""
+    size = BLOCK if size is None else size
     for begin in range(0, count, size):
         yield slice(begin, min(begin + size, count))
 
