@@ -23,7 +23,7 @@ SHARE = 16
 """Arrays are kept in memory up to this part of the memory that the process may use. It changes no result."""
 VARIABLE = "PATHDEX_SCRATCH_LIMIT"
 """Environment variable: another limit, in bytes."""
-BLOCK = 2**20
+BLOCK = 2**18
 """Elements that are worked on at a time."""
 
 
