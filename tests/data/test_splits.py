@@ -217,3 +217,27 @@ def test_the_users_of_an_earlier_split_are_held_out_again() -> None:
     assert now.test.users.first_ids(9) == before.test.users.first_ids(9)[2:]
     assert now.train.num_users == 16 - 3
     assert set(now.train.users.first_ids(99)) >= {short, 20, 24}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("users", {"valid_users": 5, "test_users": 5}), ("temporal", {"test_share": 0.3}), ("leave-last", {"k": 1})],
+)
+def test_arrays_in_files_and_in_blocks_give_the_same_split(monkeypatch, kind, options):
+    generator = np.random.default_rng(0)
+    rows = [generator.integers(0, 9, generator.integers(1, 12)).tolist() for _ in range(40)]
+    times = [np.sort(generator.integers(0, 20, len(row))).tolist() for row in rows]
+    data = interactions(rows, times=times)
+    expected = make_split(data, kind, **options)
+    monkeypatch.setenv("PATHDEX_SCRATCH_LIMIT", "0")
+    for module in ("storage.scratch", "data.ragged"):
+        monkeypatch.setattr(f"pathdex.{module}.BLOCK", 7)
+    found = make_split(data, kind, **options)
+    for one, other in (
+        (found.train.sequences, expected.train.sequences),
+        (found.valid.history, expected.valid.history),
+        (found.test.history, expected.test.history),
+        (found.test.truth, expected.test.truth),
+    ):
+        assert [row.tolist() for row in one] == [row.tolist() for row in other]
+    assert found.train.times.tolist() == expected.train.times.tolist()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pathdex.data import Interactions, Ragged, Vocabulary, save_interactions
 from pathdex.errors import StorageError
 from pathdex.storage import scratch
 from pathdex.storage.scratch import VARIABLE, blocks, memory_limit, permutation, scratch_array
@@ -62,3 +66,26 @@ def test_a_permutation_is_that_of_the_generator(monkeypatch, limit):
 def test_blocks_cover_all_elements_once():
     assert list(blocks(7, 3)) == [slice(0, 3), slice(3, 6), slice(6, 7)]
     assert list(blocks(0, 3)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory figures of Linux")
+def test_data_four_times_as_large_as_the_memory_limit_is_split_and_read(tmp_path):
+    """The arrays have 12 bytes per interaction, 192 MB; the process may allocate 46 MiB."""
+    rows, users, room = 16_000_000, 160_000, 46 * 2**20
+    values = np.random.default_rng(0).integers(0, 1000, rows, dtype=np.int32)
+    values[:1000] = np.arange(1000)
+    offsets = np.arange(0, rows + 1, rows // users)
+    data = Interactions(
+        Ragged(values, offsets), Vocabulary(np.arange(users)), Vocabulary(np.arange(1000)), np.arange(rows, dtype=float)
+    )
+    save_interactions(tmp_path / "data", data)
+    assert sum(file.stat().st_size for file in (tmp_path / "data").iterdir()) >= 4 * room
+    command = [sys.executable, "-m", "tests.limited_memory", str(tmp_path / "data"), str(room)]
+    environment = {**os.environ, VARIABLE: str(2**20), "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    found = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()
+    if lines[0] != "too little for one array":
+        pytest.skip("this system does not limit the data segment")
+    assert lines[1:] == ["counted True", "read True", "grouped True", "ordered True"]

@@ -92,6 +92,6 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     if sys.argv[1:3] == ["data", "prepare"]:
-        # The allocator of polars keeps what is freed for ten seconds, which is most of its memory in a pass over a file.
+        # The allocator of polars keeps what is freed for ten seconds: most of its memory in a pass over a file.
         os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
     app()

@@ -84,7 +84,7 @@ def prepare(
     reading: dict[str, Any],
     target: Annotated[Path, Option("--out", help="The folder to create.", metavar="PREPARED")],
     shard_rows: Annotated[
-        int, Option(help="Interactions that are sorted at a time, at about 150 bytes each; fewer take less memory.")
+        int, Option(help="Interactions that are sorted at a time, at about 100 bytes each; fewer take less memory.")
     ] = 2_000_000,
     ray: Annotated[
         str | None,

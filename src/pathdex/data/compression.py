@@ -45,8 +45,7 @@ def read_decompressed(path: Path) -> bytes:
 def decompressed_file(path: Path, folder: Path) -> Path:
     """A new file in `folder` with the decompressed content, copied in blocks."""
     suffix = path.suffix.lower()
-    stream = lzma.open(path) if suffix == ".xz" else pa.input_stream(str(path), compression=_ARROW[suffix])
-    with stream:
+    with lzma.open(path) if suffix == ".xz" else pa.input_stream(str(path), compression=_ARROW[suffix]) as stream:
         return new_file(folder, iter(lambda: stream.read(BLOCK), b""))
 
 

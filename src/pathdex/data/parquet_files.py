@@ -18,7 +18,10 @@ BATCH_ROWS, READ_AHEAD = 65_536, 2
 
 
 def scan_parquet(path: Path) -> tuple[pl.LazyFrame, tuple[pl.LazyFrame, ...]]:
-    """The table, and that of each file if there are several: a file, or all `.parquet` files of a folder in name order; `key=value` folders give the column `key`."""
+    """The table, and the table of each file if there are several.
+
+    A file, or all `.parquet` files of a folder in name order; `key=value` folders give the column `key`.
+    """
     files = parquet_files(path) if path.is_dir() else [path]
     if not files:
         raise DataError(Problem(f"{path} holds no Parquet files", remedy="check the path"))

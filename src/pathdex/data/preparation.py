@@ -44,7 +44,7 @@ from pathdex.progress import Progress
 from pathdex.storage.array_folder import write_folder
 
 SHARD_ROWS = 2_000_000
-"""Interactions per shard by default. Sorting takes up to about 150 bytes for each."""
+"""Interactions per shard by default. Sorting took 80 bytes for each, with ids of 39 bytes."""
 WORK = "work"
 """The folder of intermediate files within the folder that is being written."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import socket
 import subprocess
@@ -45,17 +46,14 @@ def _ignore(rows: int) -> None:
     return
 
 
-def _run_here(
-    function: Callable[[Any, Report], Any], tasks: Sequence[Any], report: Report = _ignore
-) -> Iterator[Any]:
+def _run_here(function: Callable[[Any, Report], Any], tasks: Sequence[Any], report: Report = _ignore) -> Iterator[Any]:
     return (function(task, report) for task in tasks)
 
 
 def _run_on_ray(
     ray: Any, function: Callable[[Any, Report], Any], tasks: Sequence[Any], report: Report
 ) -> Iterator[Any]:
-    from ray import cloudpickle
-
+    cloudpickle: Any = importlib.import_module("cloudpickle")
     ray.data.DataContext.get_current().enable_progress_bars = False
     shared = cloudpickle.dumps(function)
 
@@ -89,9 +87,9 @@ class _Failure:
 def _joined(address: str) -> Any:
     """The `ray` package, connected to a cluster; a `ConfigError` in bounded time if there is none."""
     try:
-        import cloudpickle  # noqa: F401
-        import ray
-        import ray.data
+        importlib.import_module("cloudpickle")
+        importlib.import_module("ray.data")
+        ray: Any = importlib.import_module("ray")
     except ImportError as error:
         raise MissingExtraError("ray", "ray", "running on Ray") from error
     if address not in _OWN:
@@ -125,5 +123,3 @@ def _check_address(address: str) -> None:
 
 def _refusal(address: str, reason: str) -> ConfigError:
     return ConfigError([Problem(f"does not answer ({reason})", "ray", address, _REMEDY)])
-
-

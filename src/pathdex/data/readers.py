@@ -6,7 +6,7 @@ import os
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 import polars as pl
@@ -84,7 +84,7 @@ def read(
     return read_as(source, options if like is None else read_like(like, source, options).reading)
 
 
-def is_prepared(source: Source) -> bool:
+def is_prepared(source: Source) -> TypeGuard[str | os.PathLike[str]]:
     """Whether a source is a folder that `prepare` or `save_interactions` wrote."""
     return isinstance(source, str | os.PathLike) and all(
         (Path(source) / name).is_file() for name in (MANIFEST, "values.npy", "offsets.npy")

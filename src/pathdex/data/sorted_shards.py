@@ -45,7 +45,7 @@ class Shard:
 
 def sorted_shards(found: Range, folder: Path, options: ShardOptions, report: Report) -> list[Shard]:
     """The shards of a range of users in order. The files of the range are removed."""
-    shards = []
+    shards: list[Shard] = []
     for part in small_ranges(found, options.rows, folder / "parts", lambda rows: None):
         target = folder / str(len(shards))
         target.mkdir(parents=True)

@@ -23,7 +23,7 @@ SHARE = 16
 """Arrays are kept in memory up to this part of the memory that the process may use. It changes no result."""
 VARIABLE = "PATHDEX_SCRATCH_LIMIT"
 """Environment variable: another limit, in bytes."""
-BLOCK = 2**20
+BLOCK = 2**18
 """Elements that are worked on at a time."""
 
 
@@ -56,8 +56,9 @@ def memory_limit() -> int:
     return int(given) if given.isdecimal() else allowed_memory() // SHARE
 
 
-def blocks(count: int, size: int = BLOCK) -> Iterator[slice]:
-    """The slices of an array of `count` elements, one block after the other."""
+def blocks(count: int, size: int | None = None) -> Iterator[slice]:
+    """The slices of an array of `count` elements, one block of `size` (default `BLOCK`) after the other."""
+    size = BLOCK if size is None else size
     for begin in range(0, count, size):
         yield slice(begin, min(begin + size, count))
 

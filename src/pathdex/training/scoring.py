@@ -30,8 +30,7 @@ class PositionVectors:
     """The user vector that predicts each interaction, gathered when it is needed."""
 
     def __init__(self, vectors: NDArray[np.float32], readers: NDArray[np.int64] | None = None) -> None:
-        """`vectors` are those before each interaction; `readers` numbers the one that predicts it, by default its own.
-        """
+        """The vectors before each interaction; `readers` are the numbers of those that predict it, or all its own."""
         self.vectors, self.readers = vectors, readers
 
     def __getitem__(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
