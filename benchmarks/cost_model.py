@@ -23,6 +23,8 @@ from benchmarks.report import RESULTS
 FILE = RESULTS / "cost-model.json"
 REFERENCE = "1000000"
 """The catalogue size whose measurements are the constants."""
+SMALL = "100000"
+"""The size at which scores are timed: each item costs the same."""
 GB, DAY = 1e9, 86_400
 PATH_SHARE = 0.12
 """Paths in use per item at J = 3 and 25 items per path."""
@@ -64,8 +66,8 @@ class Shape:
 
 
 def training_gb(shape: Shape) -> float:
-    """GiB that an encoder phase holds of what grows with V: rows, optimiser, paths, counts."""
-    return (shape.optimiser_bytes + shape.V * (8 * shape.J + 8)) / 2**30
+    """GiB of an encoder phase that grow with V: rows, optimiser, paths, counts, codes of the score table."""
+    return (shape.optimiser_bytes + shape.V * (8 * shape.J + 8 + 8 * shape.S)) / 2**30
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Costs:
         return cls(
             encoder=training["encoder_step"] / BATCH,
             structure=training["structure_step"] / BATCH + training["user_vector"],
-            score=training["score"],
+            score=figures["training"][SMALL]["score"],
             m_step=per_item[10**6],
             m_step_growth=growth,
             out_of_core=disk["cpu"] / disk["items"],
@@ -145,8 +147,6 @@ def checks(figures: dict[str, Any], costs: Costs) -> list[tuple[str, int, float,
             predicted = 1e3 * BATCH * costs.structure
             measured = 1e3 * (one["structure_step"] + BATCH * one["user_vector"])
             rows.append(("structure step with user vectors, ms", shape.V, predicted, measured, ".1f"))
-            if "score" in one:
-                rows.append(("scores of one sample, us", shape.V, 1e6 * costs.score, 1e6 * one["score"], ".1f"))
     for name, seconds in figures["m_step"].items():
         if int(name) > 10**6:
             rows.append(("M-step, s", int(name), costs.m_step_seconds(int(name)), seconds, ".1f"))
@@ -185,7 +185,7 @@ def plan(costs: Costs, shape: Shape, events: float, *, workers: int = 16, cores:
         ("M-step in memory, one core", f"{m_step / 60:,.1f} min"),
         (f"M-step, {cores} cores at half efficiency", f"{m_step / 60 / cores * 2:,.1f} min"),
         ("M-step from disk, one core, CPU only", f"{costs.out_of_core * shape.V / 60:,.1f} min"),
-        ("disk read by an M-step from disk", f"{(12 + 8 * 4) * shape.S * shape.V / GB:,.0f} GB"),
+        ("disk read by an M-step from disk", f"{(2 * 12 + 4 * 8) * shape.S * shape.V / GB:,.0f} GB"),
         (f"network, one encoder step of {BATCH:,} samples, sent per worker", f"{sent / 1e6:,.2f} MB"),
         ("network while a core trains without waiting", f"{8 * sent / step / 1e9:,.2f} Gbit/s per core"),
         ("stream, cores for all events at an even rate", f"{events / DAY * costs.event:,.1f}"),
@@ -237,7 +237,7 @@ def measure(previous: dict[str, Any], items: Sequence[int], memory: float) -> di
     """Measure training and the M-step at these sizes; what is not measured stays."""
     training = dict(previous.get("training", {}))
     for size in items:
-        if (one := in_process(size, memory, scores=size <= 10**6)) is not None:
+        if (one := in_process(size, memory, scores=str(size) == SMALL)) is not None:
             training[str(size)] = one
     m_step = measure_m_step([size for size in items if size <= 10**6] + [10**7], repeats=3)
     return {**previous, "machine": describe_machine(), "training": training, "m_step": m_step}
@@ -252,7 +252,7 @@ def main(arguments: list[str]) -> None:
     given = parser.parse_args(arguments)
     figures: dict[str, Any] = json.loads(given.file.read_text()) if given.file.exists() else {}
     if given.measure:
-        figures = measure(figures, given.items or (10**5, 10**6, 4 * 10**6), given.memory)
+        figures = measure(figures, given.items or (10**5, 10**6, 3 * 10**6), given.memory)
         given.file.write_text(json.dumps(figures, indent=1) + "\n")
     for name, text in tables(figures).items():
         print(f"{name}\n\n{text}\n")
