@@ -20,6 +20,8 @@ SERVING = {"query": "benchmarks.query", "ann": "benchmarks.ann", "http": "benchm
 NAMES = {
     **TRAINING,
     **SERVING,
+    "cost-model": "benchmarks.cost_model",
+    "shards": "benchmarks.shards",
     "live-delta": "benchmarks.live_delta",
     "verification": "benchmarks.verification",
     "versions": "benchmarks.versions",

@@ -21,6 +21,7 @@ from pathdex.data import findings
 from pathdex.data.columns import COMMON_NAMES
 from pathdex.data.datasets import DATASETS
 from pathdex.data.synthetic_variants import VARIANTS
+from pathdex.experiments.search_space import default_space, describe_axis
 from pathdex.recommenders.ffm_hnsw import FFMConfig
 from pathdex.recommenders.implicit_als import ALSConfig
 from pathdex.recommenders.jtm import JTM
@@ -275,10 +276,20 @@ def _prepare() -> str:
     return f"{facts}\n\n{_table(['process', 'time', 'most memory, with mapped files', 'end'], rows)}"
 
 
+def _search_space() -> str:
+    config = Config()
+    rows = [
+        [f"`{name}`", f"`{getattr(config, name)}`", f"`{describe_axis(axis)}`"]
+        for name, axis in default_space().items()
+    ]
+    return _table(["name", "default", "searched"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     **{f"parameters-{group}": partial(_parameter_table, Config, names) for group, names in GROUPS.items()},
     "run-options": partial(_parameter_table, RunOptions),
     "presets": _presets,
+    "search-space": _search_space,
     "parameters-youtube-dnn": partial(_parameter_table, EncoderConfig, YOUTUBE_DNN_PARAMETERS),
     "parameters-tree": partial(_parameter_table, TreeConfig),
     "defaults-tree": _tree_defaults,

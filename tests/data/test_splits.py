@@ -1,12 +1,22 @@
 """Splits by users, by time and by last items."""
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathdex.data import Interactions, Ragged, Vocabulary, make_split, split_leave_last, split_temporal, split_users
-from pathdex.data.splits import hold_out_tails
+from pathdex.data import (
+    Interactions,
+    Ragged,
+    Vocabulary,
+    make_split,
+    read,
+    split_leave_last,
+    split_temporal,
+    split_users,
+)
+from pathdex.data.splits import hold_out_tails, split_like
 from pathdex.errors import DataError
 
 
@@ -193,6 +203,20 @@ def test_splits_by_name():
     assert len(make_split(data, "leave-last", k=1).test) == 3
     with pytest.raises(DataError, match="split='random': must be one of users, temporal, leave-last"):
         make_split(data, "random")
+
+
+def test_the_users_of_an_earlier_split_are_held_out_again() -> None:
+    rows = [(user, item) for user in range(12) for item in range(4)]
+    before = split_users(read(pl.DataFrame(rows, schema=["user", "item"], orient="row")), valid_users=2, test_users=3)
+    # One test user is gone, one has a single row now, and there are new users.
+    gone, short = before.test.users.first_ids(2)
+    kept = [(user, item) for user, item in rows if user != gone and (user != short or item == 0)]
+    later = [*kept, *((user, item) for user in range(20, 25) for item in range(6))]
+    now = split_like(read(pl.DataFrame(later, schema=["user", "item"], orient="row")), before)
+    assert now.valid.users.first_ids(9) == before.valid.users.first_ids(9)
+    assert now.test.users.first_ids(9) == before.test.users.first_ids(9)[2:]
+    assert now.train.num_users == 16 - 3
+    assert set(now.train.users.first_ids(99)) >= {short, 20, 24}
 
 
 @pytest.mark.parametrize(

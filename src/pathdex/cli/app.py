@@ -20,10 +20,12 @@ from pathdex.cli.inspect import inspect
 from pathdex.cli.recommend import recommend
 from pathdex.cli.reproduce import reproduce
 from pathdex.cli.serve import serve
+from pathdex.cli.shard import shard
 from pathdex.cli.similar import similar
 from pathdex.cli.simulate import simulate
 from pathdex.cli.stream import stream
 from pathdex.cli.train import train
+from pathdex.cli.tune import tune
 from pathdex.cli.verify import verify
 from pathdex.cli.warmup import warmup
 
@@ -63,6 +65,7 @@ for function in (live.status, live.compact, live.rollback):
 for function in (
     demo,
     train,
+    tune,
     evaluate,
     compare,
     reproduce,
@@ -72,6 +75,7 @@ for function in (
     explain,
     why_not,
     inspect,
+    shard,
     serve,
     stream,
     verify,

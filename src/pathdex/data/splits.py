@@ -75,6 +75,24 @@ def split_users(data: Interactions, *, valid_users: int = 0, test_users: int = 0
     return Split(data.take(train), _halves(data, valid, generator), _halves(data, test, generator))
 
 
+def split_like(data: Interactions, earlier: Split) -> Split:
+    """Hold out the users that an earlier split of users held out, as far as the data has them with a history and truth.
+
+    A model that was trained on the earlier split has not seen them. Other users are training data.
+    """
+    able = users_to_hold_out(data)
+    held_out = [
+        np.intersect1d(data.users.codes(one.users.ids(np.arange(len(one)))), able)
+        for one in (earlier.valid, earlier.test)
+    ]
+    valid, test = held_out
+    generator = np.random.default_rng(0)
+    train = np.setdiff1d(np.arange(data.num_users), np.concatenate(held_out))
+    if not len(train):
+        raise DataError(Problem("no user is left to train on: all were held out before", "split", remedy="add users"))
+    return Split(data.take(train), _halves(data, valid, generator), _halves(data, test, generator))
+
+
 def split_temporal(data: Interactions, *, valid_share: float = 0.1, test_share: float = 0.1) -> Split:
     """Cut all sequences at two times, so that about the given shares of the interactions follow each cut.
 

@@ -25,6 +25,7 @@ from pathdex.training.path_assigner import PathAssigner
 from pathdex.training.random_streams import RandomStreams, Stream
 from pathdex.training.schedule import cosine_rate
 from pathdex.training.scoring import PositionVectors
+from pathdex.training.warm_start import WarmStart
 from pathdex.training.windows import draw_readers
 
 
@@ -46,8 +47,9 @@ class StructurePhase(Phase):
         assigner: PathAssigner,
         *,
         seed: int,
+        start: WarmStart | None = None,
     ) -> None:
-        self.network, self.config, self.data = network, config, data
+        self.network, self.config, self.data, self.start = network, config, data, start
         self.random, self.assigner, self.seed = random, assigner, seed
         each = config.structure_epochs
         self.m_steps = range(each - 1, config.rounds * each, each)
@@ -65,9 +67,11 @@ class StructurePhase(Phase):
 
     def begin(self) -> None:
         config = self.config
-        if config.start == "residual-kmeans":
+        vectors = self.network.items.outputs(self.network.items.rows).cpu().numpy()
+        if self.start is not None and config.schedule == "warm":
+            self.assigner.paths = self.start.place(self.assigner.paths, vectors)
+        elif config.start == "residual-kmeans":
             assert config.num_nodes is not None
-            vectors = self.network.items.outputs(self.network.items.rows).cpu().numpy()
             self.assigner.paths = residual_kmeans_paths(
                 vectors, config.paths_per_item, config.num_nodes, config.depth, seed=self.seed
             )
