@@ -43,6 +43,9 @@ PLOTTING = Feature(
     "drawing figures (pathdex inspect --plot, pathdex reproduce, pathdex simulate)", "matplotlib", "plot"
 )
 TENSORBOARD = Feature("writing TensorBoard logs (pathdex train --tensorboard)", "tensorboard", "tensorboard")
+MLFLOW = Feature("logging to MLflow (pathdex train --mlflow)", "mlflow", "mlflow")
+WANDB = Feature("logging to Weights & Biases (pathdex train --wandb)", "wandb", "wandb")
+OPTUNA = Feature("tuning hyper-parameters (pathdex tune)", "optuna", "tune")
 SERVER = Feature("the HTTP server (pathdex serve)", "uvicorn", "server")
 MESSAGES = Feature("the HTTP server (pathdex serve)", "msgspec", "server")
 ROUTER = Feature("a router of shards (pathdex serve --shards)", "aiohttp", "router")
@@ -56,9 +59,13 @@ EXCEL = Feature("reading Excel files", "fastexcel", "excel")
 S3 = Feature("reading s3:// URLs", "s3fs", "s3")
 GOOGLE_STORAGE = Feature("reading gs:// URLs", "gcsfs", "gs")
 HUGGING_FACE = Feature("reading data sets of Hugging Face", "datasets", "hugging-face")
+RAY = Feature("preparing data on Ray (pathdex data prepare --ray)", "ray", "ray")
 FEATURES = (
     PLOTTING,
     TENSORBOARD,
+    MLFLOW,
+    WANDB,
+    OPTUNA,
     SERVER,
     MESSAGES,
     CLIENT,
@@ -72,6 +79,7 @@ FEATURES = (
     S3,
     GOOGLE_STORAGE,
     HUGGING_FACE,
+    RAY,
 )
 
 

@@ -33,10 +33,25 @@ def train(
     resume: Annotated[
         bool, Option("--resume", help="Resume an interrupted run; the result is the same as if it had not stopped.")
     ] = False,
+    earlier: Annotated[
+        Path | None,
+        Option(
+            "--from",
+            help="Start from the model of this run: known items keep their vectors and paths as a start, new ones "
+            "join. Columns, filters and hyper-parameters are those of RUN where no flag says otherwise.",
+            metavar="RUN",
+        ),
+    ] = None,
     config: Annotated[Path | None, Option(help="TOML file with hyper-parameters.", metavar="FILE")] = None,
     preset: Annotated[str | None, Option(help=f"Named hyper-parameters: {', '.join(PRESETS)}.")] = None,
     tensorboard: Annotated[
         bool, Option("--tensorboard", help="Write TensorBoard logs to RUN/tensorboard.", rich_help_panel=RUN_PANEL)
+    ] = False,
+    mlflow: Annotated[
+        bool, Option("--mlflow", help="Log to MLflow, as MLFLOW_TRACKING_URI says.", rich_help_panel=RUN_PANEL)
+    ] = False,
+    wandb: Annotated[
+        bool, Option("--wandb", help="Log to Weights & Biases, as WANDB_MODE says.", rich_help_panel=RUN_PANEL)
     ] = False,
 ) -> None:
     """Train Deep Retrieval. RUN gets the model, the held-out users, a checkpoint and a log.
@@ -52,19 +67,25 @@ def train(
         pathdex train ratings.csv --out runs/first --items movies.csv --item-columns genres,year
 
         pathdex train --out runs/first --resume
+
+        pathdex train ratings-of-june.csv --out runs/june --from runs/may
     """
     from pathdex.config import layered_values
     from pathdex.data.describe import columns_read
     from pathdex.experiments.run_request import TrainOptions, check_resume, make_run_request
     from pathdex.experiments.runs import Run
     from pathdex.experiments.splitting import few_users_note
-    from pathdex.system import TENSORBOARD
+    from pathdex.system import MLFLOW, TENSORBOARD, WANDB
 
     if "columns" in items:
         items["columns"] = split_list(items["columns"], "--item-columns")
-    given = TrainOptions(source, reading, split, layered_values(preset, config, parameters), run_options, items)
-    if tensorboard:
-        TENSORBOARD.require()
+    given = TrainOptions(
+        source, reading, split, layered_values(preset, config, parameters), run_options, items, earlier
+    )
+    asked = {"tensorboard": (tensorboard, TENSORBOARD), "mlflow": (mlflow, MLFLOW), "wandb": (wandb, WANDB)}
+    trackers = [name for name, (wanted, _) in asked.items() if wanted]
+    for name in trackers:
+        asked[name][1].require()
     log = err()
     if resume:
         run = Run.open(folder)
@@ -78,8 +99,11 @@ def train(
         prepared = request.prepare()
         log.print(f"columns: {columns_read(prepared.train)}")
         log.print(f"training on {prepared.train!r}; held out: {prepared.valid!r}, {prepared.test!r}")
-        if note := few_users_note(prepared.test):
+        for note in filter(None, (few_users_note(prepared.test), request.start_note)):
             err(always=True).print(f"Warning: {note}", style="yellow")
+        if request.start is not None:
+            known = request.start.model.items.codes(prepared.train.items.first_ids(prepared.train.num_items)) >= 0
+            log.print(f"starting from {earlier}: it knows {known.sum():,} of {len(known):,} items")
         if details is not None:
             missing = details.missing(prepared.train.items)
             log.print(f"items: {details!r}; {missing:,} of {prepared.train.num_items:,} items have no row")
@@ -87,7 +111,7 @@ def train(
     if run.finished:
         log.print(f"{folder} is already finished.")
     try:
-        model = run.train(prepared, callbacks=training_callbacks(), tensorboard=tensorboard)
+        model = run.train(prepared, callbacks=training_callbacks(), trackers=trackers)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"\nInterrupted. Resume with: pathdex train --out {folder} --resume") from None
     console = out()

@@ -27,7 +27,8 @@ from pathdex.storage.checkpoint import load_checkpoint
 from pathdex.storage.folder_lock import folder_lock
 from pathdex.storage.json_file import write_json
 from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, ITEMS, LOG, REQUEST, SPLIT, find_bundle
-from pathdex.training.callbacks import Callback, JsonLines, TensorBoard, default_callbacks
+from pathdex.training.callbacks import Callback, JsonLines, default_callbacks
+from pathdex.training.trackers import make_tracker
 
 
 def training_reading(folder: str | Path, model: Recommender) -> Reading | None:
@@ -122,24 +123,35 @@ class Run:
         except (OSError, pl.exceptions.PolarsError) as error:
             raise RunError(f"{file} is damaged ({error}); remove the folder and train again") from error
 
+    def _start(self) -> DeepRetrieval | None:
+        """The model that the run starts from, if any; its folder is needed until the run is finished."""
+        earlier = self.request.get("from")
+        return None if earlier is None else DeepRetrieval.load(find_bundle(Path(earlier)))
+
     def model(self) -> DeepRetrieval:
         """The finished model."""
         return DeepRetrieval.load(find_bundle(self.path))
 
     def train(
-        self, split: Split | None = None, *, callbacks: Sequence[Callback] | None = None, tensorboard: bool = False
+        self,
+        split: Split | None = None,
+        *,
+        callbacks: Sequence[Callback] | None = None,
+        trackers: Sequence[str] = (),
     ) -> DeepRetrieval:
         """Train to the end, from the checkpoint if there is one, and save the bundle.
 
-        `callbacks` are called in addition to the log writer; None means `default_callbacks()`. If another process
-        trains in this folder, a `StorageError` names it.
+        `callbacks` are called in addition to the log writer; None means `default_callbacks()`. `trackers` are names:
+        tensorboard, mlflow, wandb. If another process trains in this folder, a `StorageError` names it.
         """
         if self.finished:
             return self.model()
         with folder_lock(self.path, "pathdex train"):
-            return self._train(split, callbacks, tensorboard)
+            return self._train(split, callbacks, trackers)
 
-    def _train(self, split: Split | None, callbacks: Sequence[Callback] | None, tensorboard: bool) -> DeepRetrieval:
+    def _train(
+        self, split: Split | None, callbacks: Sequence[Callback] | None, trackers: Sequence[str]
+    ) -> DeepRetrieval:
         if self.finished:
             return self.model()
         resume = self.checkpoint.exists()
@@ -150,14 +162,14 @@ class Run:
                 stream.writelines(f"{json.dumps(record)}\n".encode() for record in records)
         following: list[Callback] = [JsonLines(self.log)]
         following += default_callbacks() if callbacks is None else callbacks
-        if tensorboard:
-            following.append(TensorBoard(self.path / "tensorboard"))
+        following += [make_tracker(tracker, self.path, self.request["config"]) for tracker in trackers]
         config = Config.from_stored(self.request["config"])
         model, split = DeepRetrieval(config, **self.request["options"]), split or self.split()
         model.fit(
             split.train,
             items=self.details(),
             validation=split.valid,
+            start_from=self._start(),
             callbacks=following,
             checkpoint=self.checkpoint,
             resume=resume,

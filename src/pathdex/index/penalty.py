@@ -69,7 +69,7 @@ def penalty_for_path_size(
     if start is None or check_number("start", start, low=0.0) == 0.0:
         start = _first_guess(problem, wanted, degree)
 
-    few = min(iterations, 2) if len(problem.order) >= MANY_ITEMS else iterations
+    few = min(iterations, 2) if len(problem.scored) >= MANY_ITEMS else iterations
 
     @lru_cache(maxsize=1)
     def solve(penalty: float, iterations: int) -> Ints:
@@ -88,7 +88,7 @@ def _size(paths: Ints) -> float:
 
 def _first_guess(problem: AssignmentProblem, wanted: float, degree: float) -> float:
     """The penalty at which joining a path of the wanted size costs one nat of likelihood per occurrence."""
-    counts = problem.counts[: problem.num_scored]
+    counts = problem.counts[problem.scored]
     occurrences = float(counts.mean()) if len(counts) else 1.0
     return max(occurrences, 1.0) / float(wanted ** (degree - 1))
 

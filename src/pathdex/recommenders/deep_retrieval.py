@@ -88,37 +88,37 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         checkpoint: str | Path | None = None,
         resume: bool = False,
         encoder_of: DeepRetrieval | None = None,
+        start_from: DeepRetrieval | None = None,
     ) -> Self:
         """Train the network and the paths of all items; returns the estimator.
 
         Hyper-parameters that are left open are chosen on `validation`, such as `split.valid`, or without it on the
         second halves of some sequences, which are then not trained on. `records` has every choice and its reason.
-
         `checkpoint` is a file for the training state; `resume=True` continues from it and gives the result of an
         uninterrupted training. `encoder_of` is a model of the same catalogue whose encoder and item vectors are reused;
         only the structure model and the paths are then trained.
+
+        `start_from` is an earlier model to continue from with new data: known items start with their vectors and paths,
+        new ones join, and half of the encoder epochs are trained. Its training users are no fair validation users.
         """
         from pathdex.recommenders.final_phases import final_phases, is_open
+        from pathdex.recommenders.start import warm_start
         from pathdex.training.held_out import hold_out
         from pathdex.training.trainer import Trainer
 
         data, items = fit_inputs(data, items)
         data = data.shuffled_if_unordered(self.options.seed)
-        config = self._requested
-        if encoder_of is not None and config.next_items is None:
-            config = config.replace(next_items=encoder_of.config.next_items)
+        config, earlier = self._requested, encoder_of or start_from
+        if earlier is not None and config.next_items is None:
+            config = config.replace(next_items=earlier.config.next_items)
         train, held_out = hold_out(data, validation, self.options.seed, choosing=is_open(config))
+        saved, start = None if checkpoint is None else Path(checkpoint), warm_start(start_from, train.items)
         trainer = Trainer(
-            config,
-            self.options,
-            train,
-            held_out=held_out,
-            callbacks=callbacks,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
+            config, self.options, train, held_out=held_out, callbacks=callbacks, checkpoint=saved, start=start
         )
         if encoder_of is not None:
             trainer.adopt_encoder(encoder_of.config, encoder_of.model_state.all_weights())
-        self._learn_from(data, items)
+        self._learn_from(data, start_from.details if items is None and start_from is not None else items)
         for phase in final_phases(trainer, held_out, self._of_state):
             trainer.loop.append(phase)
         if resume:

@@ -20,17 +20,42 @@ from pathdex.index.scores import ScoreTable
 from pathdex.kernels.structure import StructureWeights
 from pathdex.model.beam import beam_search
 from pathdex.model.structure import LayerNetwork, MLPStructure, path_log_probabilities
+from pathdex.storage.scratch import BLOCK, blocks, scratch_array
 
 CHUNK, WIDTH = 1 << 23, 512
 """Size of the largest intermediate tensor, and its approximate size per sample."""
+
+
+class PositionVectors:
+    """The user vector that predicts each interaction, gathered when it is needed."""
+
+    def __init__(self, vectors: NDArray[np.float32], readers: NDArray[np.int64] | None = None) -> None:
+        """The vectors before each interaction; `readers` are the numbers of those that predict it, or all its own."""
+        self.vectors, self.readers = vectors, readers
+
+    def __getitem__(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = self.vectors[positions if self.readers is None else self.readers[positions]]
+        return found
 
 
 class ItemSamples:
     """Training samples grouped by target item."""
 
     def __init__(self, targets: NDArray[np.int32], num_items: int) -> None:
-        self.order = np.argsort(targets, kind="stable")
-        self.offsets = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=num_items))])
+        size = max(BLOCK, num_items)
+        counts = np.zeros(num_items, np.int64)
+        for part in blocks(len(targets), size):
+            counts += np.bincount(targets[part], minlength=num_items)
+        self.offsets = np.concatenate([[0], np.cumsum(counts)])
+        self.order = scratch_array(len(targets), np.int64)
+        free = self.offsets[:-1].copy()
+        for part in blocks(len(targets), size):
+            order = np.argsort(targets[part], kind="stable")
+            found, counts = targets[part][order], np.bincount(targets[part], minlength=num_items)
+            # An item's samples of this block follow those of the blocks before.
+            before = np.cumsum(counts) - counts
+            self.order[(free - before)[found] + np.arange(len(order))] = order + part.start
+            free += counts
 
     def draw(
         self, max_samples: int, generator: np.random.Generator
@@ -74,7 +99,7 @@ def score_items(structure: LayerNetwork, users: Tensor, beam_size: int, keep: in
 
 def collect_item_scores(
     structure: LayerNetwork,
-    vectors: NDArray[np.float32],
+    vectors: NDArray[np.float32] | PositionVectors,
     samples: ItemSamples,
     table: ScoreTable,
     paths: NDArray[np.int64],

@@ -24,9 +24,7 @@ from pathdex.training.path_assigner import PathAssigner
 from pathdex.training.random_streams import RandomStreams
 from pathdex.training.setup import prepare
 from pathdex.training.structure_phase import StructurePhase
-
-SHARED = ("encoder", "embedding_dim", "history_length", "shared_items")
-"""Hyper-parameters that must agree to reuse an encoder's weights."""
+from pathdex.training.warm_start import SHARED, WarmStart, check_same
 
 
 class Trainer:
@@ -46,25 +44,35 @@ class Trainer:
         held_out: Queries | None = None,
         callbacks: Sequence[Callback] | None = (),
         checkpoint: Path | None = None,
+        start: WarmStart | None = None,
     ) -> None:
-        """`held_out` are queries to choose hyper-parameters by that the configuration leaves open."""
+        """`held_out` are queries to choose hyper-parameters by that the configuration leaves open.
+
+        `start` is an earlier model to continue from; new items are placed once they have vectors.
+        """
         prepare(data, options)
+        if start is not None and config.num_nodes is None:
+            config = config.replace(num_nodes=start.config.num_nodes)
         self.config, self.options, self.data, self.held_out = resolve(config, data), options, data, held_out
+        if start is not None:
+            start.check(self.config)
         self.network = Network(self.config, data.num_items, self.config).place(options.device)
         self.records: list[dict[str, Any]] = []
         self.assigner = PathAssigner(self.network, self.config, data, self.records, seed=options.seed)
         first, second = (RandomStreams(options.seed, phase) for phase in range(2))
         encoder = (
-            EncoderPhase(self.network, self.config, data, first, self.records, held_out)
+            EncoderPhase(self.network, self.config, data, first, self.records, held_out, start)
             if self.config.schedule == "warm"
-            else JointPhase(self.network, self.config, data, first, self.assigner)
+            else JointPhase(self.network, self.config, data, first, self.assigner, start)
         )
-        structure = StructurePhase(self.network, self.config, data, second, self.assigner, seed=options.seed)
+        structure = StructurePhase(
+            self.network, self.config, data, second, self.assigner, seed=options.seed, start=start
+        )
         self.encoder, self.structure = encoder, structure
         self.loop = TrainingLoop(
             [encoder, structure],
             callbacks,
-            checkpointer(checkpoint, self.config.to_dict(), options, data, held_out),
+            checkpointer(checkpoint, self.config.to_dict(), options, data, held_out, start),
             records=self.records,
             device=options.device,
         )
@@ -94,17 +102,7 @@ class Trainer:
         if self.config.schedule != "warm":
             rule = "trains the encoder jointly with the paths"
             raise ConfigError([Problem(rule, "schedule", self.config.schedule, "use 'warm'")])
-        differing = [name for name in SHARED if getattr(config, name) != getattr(self.config, name)]
-        if differing:
-            raise ConfigError(
-                Problem(
-                    f"the trained encoder has {getattr(config, name)!r}",
-                    name,
-                    getattr(self.config, name),
-                    "choose the same, or train from scratch",
-                )
-                for name in differing
-            )
+        check_same(config, self.config, SHARED)
         if len(weights[ITEM_ROWS]) != self.data.num_items:
             raise DataError(
                 f"data has {self.data.num_items:,} items and the trained encoder {len(weights[ITEM_ROWS]):,}: "
@@ -146,6 +144,7 @@ def checkpointer(
     options: RunOptions,
     data: Interactions,
     held_out: Queries | None = None,
+    start: WarmStart | None = None,
 ) -> Checkpointer | None:
     """A checkpointer for this training; None without a path."""
     if path is None:
@@ -157,6 +156,8 @@ def checkpointer(
         else [len(held_out), *(int(one.values.sum()) for one in (held_out.history, held_out.truth))]
     )
     identity = {"config": dict(config), "seed": options.seed, "data": shape, "validation": queries}
+    if start is not None:
+        identity["start"] = start.identity()
     return Checkpointer(path, identity)
 
 
