@@ -65,7 +65,7 @@ SHARD_COUNTERS = {
     "hedges": "Hedged calls",
 }
 SHARD_DURATION = "pathdex_shard_duration_seconds"
-HELP |= {
+ROUTER_HELP = {
     PARTIAL: "Answers of a router that lack the items of a shard.",
     SHARD_DURATION: "Time until a shard answered, retries included.",
     **{f"pathdex_shard_{name}_total": f"{text} of a shard." for name, text in SHARD_COUNTERS.items()},
@@ -184,7 +184,11 @@ class ServerMetrics:
 def _family(name: str, samples: Sequence[str]) -> list[str]:
     """The lines of one metric; a sample is its labels and its value."""
     kind = "counter" if name.endswith("_total") else "histogram" if name in (DURATION, SHARD_DURATION) else "gauge"
-    return [f"# HELP {name} {HELP[name]}", f"# TYPE {name} {kind}", *(name + sample for sample in samples)]
+    return [
+        f"# HELP {name} {HELP.get(name) or ROUTER_HELP[name]}",
+        f"# TYPE {name} {kind}",
+        *(name + sample for sample in samples),
+    ]
 
 
 def _requests(total: Sequence[int]) -> list[str]:
