@@ -98,7 +98,7 @@ def versions(before: Path, after: Path) -> Iterator[tuple[Version, Version]]:
 
 
 def queries(before: Path, after: Path, bundle: Path, repeats: int) -> dict[str, list[float]]:
-    """Ratios of the time of single queries and of batches, one per round."""
+    """Ratios of the CPU time of single queries and of batches, one per round."""
     ratios: dict[str, list[float]] = {"query": [], "batch of 200": []}
     with versions(before, after) as pair:
         for one in pair:
@@ -106,7 +106,7 @@ def queries(before: Path, after: Path, bundle: Path, repeats: int) -> dict[str, 
         for number in range(repeats):
             for name, command in (("query", "query"), ("batch of 200", "batch")):
                 order = pair if number % 2 == 0 else pair[::-1]
-                seconds = {one: one(command)["seconds"] for one in order}
+                seconds = {one: one(command)["cpu"] for one in order}
                 ratios[name].append(seconds[pair[1]] / seconds[pair[0]])
     return ratios
 
