@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 
 from pathdex.config import Config
+from pathdex.data.vocabulary import Id
 from pathdex.errors import ServerError
 from pathdex.recommenders.shard import ShardFacts
 from pathdex.recommenders.whole_model import WholeModel
@@ -46,6 +47,8 @@ class RoutedModel:
     loaded: float
     known: KnownItems
     """Items of histories, in this version."""
+    example_ids: list[Id]
+    example_path: list[int]
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -70,7 +73,16 @@ class RoutedModel:
         config = Config.from_stored(parts.config)
         whole = WholeModel(facts, config, weights, parts.paths.unpack(), parts.sizes.unpack())
         whole.warmup()
-        return cls(facts.version, whole, parts.ids, tuple(parts.columns), time.time(), KnownItems(known_items))
+        return cls(
+            facts.version,
+            whole,
+            parts.ids,
+            tuple(parts.columns),
+            time.time(),
+            KnownItems(known_items),
+            parts.example_ids,
+            parts.example_path,
+        )
 
 
 class RouterManager:

@@ -13,6 +13,7 @@ from msgspec import UNSET
 from pathdex.server import routed_items, routed_queries, routes
 from pathdex.server.asgi import Response
 from pathdex.server.errors import unavailable
+from pathdex.server.examples import with_ids
 from pathdex.server.metrics import PARTIAL
 from pathdex.server.route import RouteTable
 from pathdex.server.routed_model import RoutedModel, RouterManager
@@ -53,6 +54,7 @@ def router_routes(manager: RouterManager) -> RouteTable:
         routes.item.name: router.item,
         routes.path.name: router.path,
         routes.ready.name: router.ready,
+        routes.openapi.name: router.openapi,
     }
     table = RouteTable()
     for route in routes.ROUTES:
@@ -174,6 +176,11 @@ class _Router:
         missing = self.manager.missing or UNSET
         version = None if served is None else served.version
         return Response(encode(HealthStatus(status, version, missing)), 200 if status == "ready" else 503)
+
+    async def openapi(self, context: WorkerContext, served: RoutedModel | None, _: Any) -> Response:
+        if served is None:
+            return Response(context.openapi)
+        return Response(with_ids(context.openapi, served.example_ids, served.example_path))
 
 
 def missing_numbers(asked: AskedShards) -> list[int] | None:
