@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -154,7 +155,6 @@ async def _watch_memory(metrics: ServerMetrics) -> None:
 
 def _ray_serve() -> Any:
     try:
-        from ray import serve
+        return importlib.import_module("ray.serve")
     except ImportError:
         raise MissingExtraError("ray", "ray", "serving on a Ray cluster") from None
-    return serve
