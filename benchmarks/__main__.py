@@ -26,6 +26,7 @@ NAMES = {
     "verification": "benchmarks.verification",
     "versions": "benchmarks.versions",
     "peers": "benchmarks.peers",
+    "warm-start": "benchmarks.warm_start",
     "prepare": "benchmarks.prepare",
     "stream": "benchmarks.stream",
     "stream-freshness": "benchmarks.stream_freshness",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from pathdex.cli.answers import label
-from pathdex.cli.command import RunPath
+from pathdex.cli.command import RunPath, write_result
 from pathdex.cli.console import out
 from pathdex.cli.options import JsonFile
 from pathdex.errors import QueryError
@@ -45,7 +45,6 @@ def inspect(
     from pathdex.evaluation.plots import check_plot_file, m_step_records, plot_index
     from pathdex.recommenders.capabilities import HasIndex, require
     from pathdex.recommenders.registry import load
-    from pathdex.storage.json_file import write_json
 
     if plot is not None:
         check_plot_file(plot)
@@ -56,8 +55,7 @@ def inspect(
         paths = [_nodes(path)] if path is not None else model.item_paths(str(item))
         found = {nodes: model.path_items(nodes) for nodes in paths}
         out().print(paths_table("Paths" if item is None else f"Paths of {label(model.details, item)}", model, found))
-        if json_file is not None:
-            write_json(json_file, {"paths": [paths_json(model, nodes, items) for nodes, items in found.items()]})
+        write_result(json_file, {"paths": [paths_json(model, nodes, items) for nodes, items in found.items()]})
         return
     health, steps = model.health(), m_step_records(model.records)
     console = out()
@@ -65,7 +63,7 @@ def inspect(
         console.print(part)
     if json_file is not None:
         training = [record for record in model.records if "choices" in record or "comparison" in record]
-        write_json(json_file, {"health": health.to_dict(), "m_steps": steps, "training": training})
+        write_result(json_file, {"health": health.to_dict(), "m_steps": steps, "training": training})
     if plot is not None:
         plot_index(health, steps, plot)
         console.print(f"Wrote {plot}")

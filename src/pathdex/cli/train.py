@@ -7,9 +7,17 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from pathdex.cli.command import split_list
+from pathdex.cli.command import split_list, write_result
 from pathdex.cli.console import err, out
-from pathdex.cli.options import RUN_PANEL, takes_items, takes_parameters, takes_reading, takes_run_options, takes_split
+from pathdex.cli.options import (
+    RUN_PANEL,
+    JsonFile,
+    takes_items,
+    takes_parameters,
+    takes_reading,
+    takes_run_options,
+    takes_split,
+)
 from pathdex.cli.progress import training_callbacks
 from pathdex.config import PRESETS
 
@@ -53,6 +61,7 @@ def train(
     wandb: Annotated[
         bool, Option("--wandb", help="Log to Weights & Biases, as WANDB_MODE says.", rich_help_panel=RUN_PANEL)
     ] = False,
+    json_file: JsonFile = None,
 ) -> None:
     """Train Deep Retrieval. RUN gets the model, the held-out users, a checkpoint and a log.
 
@@ -114,6 +123,7 @@ def train(
         model = run.train(prepared, callbacks=training_callbacks(), trackers=trackers)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"\nInterrupted. Resume with: pathdex train --out {folder} --resume") from None
+    write_result(json_file, {"run": str(folder), "model": str(run.bundle), "health": model.health().to_dict()})
     console = out()
     console.print(f"{run.bundle}: {model.health()!r}")
     console.print(f"Evaluate it with: pathdex evaluate {folder}")
