@@ -298,7 +298,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         """`recommend` for an encoded history."""
         n = check_n(n, len(self.items))
         query = Query((), exclude_seen, deny, allow, where)
-        filters = self._filters([query], Ragged.from_rows([state.history]))
+        filters = self.query_filters([query], Ragged.from_rows([state.history]))
         search = self.search_options(n, options)
         items, scores, _ = self.retriever.best_items(state, filters, 0, n=n, **search)
         return self._answer(items, scores)

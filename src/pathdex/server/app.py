@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from pathdex.errors import PathdexError, Problem
 from pathdex.server.asgi import MODEL, OVERLOADED, ROUTE, Receive, Scope, Send, read_body, send_error, send_response
@@ -42,7 +43,11 @@ class App:
             body = b"" if route.request is None else await read_body(scope, receive, limits.max_bytes)
             if served is None and not route.operational:
                 raise unavailable("the model is still loading", "wait until /health/ready returns 200")
-            request = parameter if route.request is None else route.parse(body, limits)
+            request: Any = parameter
+            if route.request is not None:
+                request = route.parse(body, limits)
+            elif route.query is not None:
+                request = route.parse_query(scope["query_string"], parameter)
             response = await route.handler(context, served, request)
         except RequestError as error:
             await send_error(send, error, version)

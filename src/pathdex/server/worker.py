@@ -29,6 +29,7 @@ from pathdex.server.asgi import ASGIApp
 from pathdex.server.connections import BoundedProtocol, bounded_protocol
 from pathdex.server.early_signals import SIGNALS, EarlySignals
 from pathdex.server.event_feed import EventFeed
+from pathdex.server.explorers import Explorers
 from pathdex.server.last_good import LastGood
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.middleware import AccessLog, Authentication, HostCheck, RequestMetrics
@@ -91,7 +92,8 @@ class Worker(uvicorn.Server):
             describe(ROUTES, options.limits, token=options.token is not None, hosts=options.hosts is not None)
         )
         feed = None if options.events is None else EventFeed(options.events, self.metrics, options.limits.timeout)
-        self.context = WorkerContext(options.limits, self.metrics, store, document, feed)
+        explorers = Explorers(options.model, options.compare)
+        self.context = WorkerContext(options.limits, self.metrics, store, document, feed, explorers)
         app = App(self.context, self.models, startup=self._on_startup, shutdown=self._on_shutdown)
         self.failure: Exception | None = None
         """Why the first model could not be loaded."""
