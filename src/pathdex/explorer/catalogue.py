@@ -23,7 +23,9 @@ class Catalogue:
 
     def __init__(self, items: Vocabulary, details: ItemDetails | None) -> None:
         self.items, self.info = items, details
-        self._titles = next((one for one in details.columns if one.name == details.title_column), None) if details else None
+        self._titles = (
+            next((one for one in details.columns if one.name == details.title_column), None) if details else None
+        )
 
     def ids(self, codes: Ints | Sequence[int]) -> list[Id]:
         return self.items.ids(np.asarray(codes, np.int64))

@@ -8,6 +8,8 @@ from msgspec import Meta, Struct
 
 from pathdex.explorer.schemas import Id, NamedItem, Page, PageSize, Round
 
+HistorySource = Literal["recorded", "popular items"]
+
 
 class ReplayQuery(Struct, forbid_unknown_fields=True, gc=False):
     """Which items to follow."""
@@ -105,9 +107,7 @@ class ExploreCompare(Struct, gc=False):
     page: int
     pages: int
     n: Annotated[int, Meta(description="Items per answer.")]
-    histories: Annotated[
-        Literal["recorded", "popular items"], Meta(description="Recorded histories, or single popular items.")
-    ]
+    histories: Annotated[HistorySource, Meta(description="Recorded histories, or single popular items.")]
     answers: Annotated[list[ChangedAnswer], Meta(description="Those that changed most.")]
     num_answers: int
     overlap: Annotated[float | None, Meta(description="The mean over all histories.")]

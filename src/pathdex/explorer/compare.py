@@ -8,7 +8,7 @@ import numpy as np
 
 from pathdex.data.vocabulary import UNKNOWN
 from pathdex.errors import QueryError
-from pathdex.explorer.change_schemas import ChangedAnswer, CompareQuery, ExploreCompare, MovedItem
+from pathdex.explorer.change_schemas import ChangedAnswer, CompareQuery, ExploreCompare, HistorySource, MovedItem
 from pathdex.explorer.explorer import Explorer
 from pathdex.explorer.overview import num_pages
 from pathdex.index.paths import decode_paths
@@ -121,10 +121,12 @@ def _order(explorer: Explorer, moves: Moves, sort: str, same: bool) -> Ints:
     counts = explorer.counts[moves.here]
     if sort == "companions" or (sort == "paths" and not same):
         rows = np.lexsort((-counts[moves.sampled], moves.companions))
-        return moves.sampled[rows[moves.companions[rows] < 1]]
+        changed: Ints = moves.sampled[rows[moves.companions[rows] < 1]]
+        return changed
     moved = np.flatnonzero(moves.kept < explorer.model.paths.shape[1])
     first = moves.kept[moved] if sort == "paths" else np.zeros(len(moved))
-    return moved[np.lexsort((-counts[moved], first))]
+    ordered: Ints = moved[np.lexsort((-counts[moved], first))]
+    return ordered
 
 
 def _moved(explorer: Explorer, other: Explorer, moves: Moves, positions: Ints) -> list[MovedItem]:
@@ -146,11 +148,11 @@ def _moved(explorer: Explorer, other: Explorer, moves: Moves, positions: Ints) -
     return found
 
 
-def _answers(explorer: Explorer, other: Explorer) -> tuple[list[ChangedAnswer], str, float | None]:
+def _answers(explorer: Explorer, other: Explorer) -> tuple[list[ChangedAnswer], HistorySource, float | None]:
     """The answers of both to the recorded histories, those that changed most first."""
     recorded = explorer.recording.histories
     if len(recorded):
-        source = "recorded"
+        source: HistorySource = "recorded"
         histories = [recorded[row].tolist() for row in range(min(HISTORIES, len(recorded)))]
     else:
         source = "popular items"

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from pathdex.data.vocabulary import UNKNOWN
 from pathdex.errors import QueryError
 from pathdex.explorer.catalogue import Catalogue
 from pathdex.explorer.facts import IndexFacts
@@ -20,6 +19,7 @@ from pathdex.explorer.schemas import NamedItem, PathLabel, PathSummary
 from pathdex.explorer.search import MAX_INDEXED, TitleSearch
 from pathdex.index.paths import decode_paths
 from pathdex.kernels.types import Ints
+from pathdex.recommenders.arguments import known_code
 from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.capabilities import HasIndex, require
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
@@ -229,11 +229,7 @@ class Explorer:
 
     def code_of(self, item: str | int) -> int:
         """The code of an item; `QueryError` for an unknown one."""
-        code = self.model.items.code(item)
-        if code == UNKNOWN:
-            rule = f"is not in the catalogue of {self.model.items.num_ids:,} items"
-            raise QueryError(rule, argument="id", value=item, remedy="search for it with /v1/explore/items?search=")
-        return code
+        return known_code(self.model.items, item)
 
     def parse_path(self, text: str, argument: str = "path", *, whole: bool = True) -> tuple[int, ...]:
         """Nodes written as 3-17-5 or 3,17,5; a prefix if it need not be `whole`."""

@@ -145,7 +145,8 @@ class IndexFacts:
     @cached_property
     def flows(self) -> list[tuple[tuple[int, ...], int, int]]:
         """The busiest prefixes with their items and paths: on each layer, those below the ones before."""
-        found, parents = [], [()]
+        found: list[tuple[tuple[int, ...], int, int]] = []
+        parents: list[tuple[int, ...]] = [()]
         for layer in range(1, self.depth + 1):
             level: list[tuple[tuple[int, ...], int, int]] = []
             for parent in parents:

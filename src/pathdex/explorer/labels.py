@@ -35,8 +35,45 @@ LONG_TEXT = 60
 TITLE = "title"
 _WORD = re.compile(r"[^\W\d_][\w'’-]*", re.UNICODE)
 _COMMON = frozenset(
-    "a an and at by de der des die das du el en et for from i il in la las le les los of on or part the to und von "
-    "vol volume with your you".split()
+    [
+        "a",
+        "an",
+        "and",
+        "at",
+        "by",
+        "de",
+        "der",
+        "des",
+        "die",
+        "das",
+        "du",
+        "el",
+        "en",
+        "et",
+        "for",
+        "from",
+        "i",
+        "il",
+        "in",
+        "la",
+        "las",
+        "le",
+        "les",
+        "los",
+        "of",
+        "on",
+        "or",
+        "part",
+        "the",
+        "to",
+        "und",
+        "von",
+        "vol",
+        "volume",
+        "with",
+        "your",
+        "you",
+    ]
 )
 """Words that say nothing about an item, in catalogues of any kind."""
 

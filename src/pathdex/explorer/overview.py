@@ -95,7 +95,10 @@ def figures_of(record: Mapping[str, Any]) -> dict[str, float]:
     return {
         name: float(value)
         for name, value in record.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and name not in NO_ROUND and np.isfinite(value)
+        if isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and name not in NO_ROUND
+        and np.isfinite(value)
     }
 
 

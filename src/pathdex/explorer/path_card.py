@@ -6,7 +6,15 @@ import numpy as np
 
 from pathdex.explorer.explorer import Explorer
 from pathdex.explorer.overview import num_pages
-from pathdex.explorer.overview_schemas import Cohesion, NearPath, PathCard, PathMember, PathQuery, PathRound, SharedValue
+from pathdex.explorer.overview_schemas import (
+    Cohesion,
+    NearPath,
+    PathCard,
+    PathMember,
+    PathQuery,
+    PathRound,
+    SharedValue,
+)
 from pathdex.explorer.samples import cosine_to, led_to_path
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.kernels.types import Ints
@@ -123,4 +131,3 @@ def _round_index(rounds: Ints) -> tuple[list[Ints], list[Ints]]:
         codes.append(flat[order])
         orders.append(order // paths.shape[1])
     return orders, codes
-

@@ -13,7 +13,7 @@ from pathdex.explorer.query_schemas import BeamLayer, BeamPrefix, ExploreQuery, 
 from pathdex.explorer.schemas import ScoreParts
 from pathdex.index.paths import decode_paths
 from pathdex.index.postings import NO_PATH
-from pathdex.kernels.types import Ints
+from pathdex.kernels.types import Ints, Mask
 from pathdex.recommenders.arguments import check_n
 from pathdex.recommenders.query import Query
 from pathdex.retrieval.filters import Filters
@@ -44,7 +44,7 @@ def query_view(explorer: Explorer, query: ExploreQuery, hidden: Sequence[Id] = (
         on_paths = np.isin(model.paths[trace.items], followed) & (model.paths[trace.items] != NO_PATH)
         paths = _paths(explorer, trace, followed)
         items = _items(explorer, trace, on_paths, n)
-        history = explorer.named(histories[0])
+        history = explorer.named(histories[0].tolist())
     listed = trace.beams is None
     from_paths = int(on_paths.any(axis=1).sum())
     for one in paths:
@@ -131,13 +131,15 @@ def _paths(explorer: Explorer, trace: QueryTrace, followed: Ints) -> list[Follow
     return found
 
 
-def _items(explorer: Explorer, trace: QueryTrace, on_paths: np.ndarray, n: int) -> list[RankedItem]:  # type: ignore[type-arg]
+def _items(explorer: Explorer, trace: QueryTrace, on_paths: Mask, n: int) -> list[RankedItem]:
     shown = trace.items[: n + MORE_ITEMS]
     paths = explorer.model.paths[shown]
     rows = []
     for row, (id, title, details) in enumerate(explorer.catalogue.described(shown)):
         near, reached = trace.similarity[row] > 0, bool(on_paths[row].any())
-        source = "listed" if trace.beams is None else "both" if near and reached else "paths" if reached else "neighbours"
+        source = (
+            "listed" if trace.beams is None else "both" if near and reached else "paths" if reached else "neighbours"
+        )
         rows.append(
             RankedItem(
                 id,

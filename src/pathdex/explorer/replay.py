@@ -40,8 +40,12 @@ def replay(explorer: Explorer, query: ReplayQuery) -> ExploreReplay:
 def _rounds(explorer: Explorer) -> list[ReplayRound]:
     recording, steps = explorer.recording, m_step_rounds(explorer.model.records)
     if not recording.num_rounds:
-        return [ReplayRound(one.number, one.figures.get("overlap"), 0, [], {}, one.figures, one.warnings) for one in steps]
-    figures = {one.number: one for one in steps}
+        return [
+            ReplayRound(one.number, one.figures.get("overlap"), 0, [], {}, one.figures, one.warnings) for one in steps
+        ]
+    # A training that was resumed from an older checkpoint recorded only its last M-steps.
+    skipped = len(steps) - recording.num_rounds
+    figures = {one.number - skipped: one for one in steps}
     found, before = list[ReplayRound](), None
     for number, paths in enumerate(recording.rounds):
         state = health(paths, explorer.num_nodes, explorer.depth, previous=before)

@@ -106,7 +106,9 @@ def _shown(explorer: Explorer, found: SampleAnswers, hit: Hit) -> LeadingHistory
     return LeadingHistory(number, history, rank, next=following)
 
 
-def followed_path(explorer: Explorer, nodes: Sequence[int], rank: int, log_p: float, items: Ints, hits: int) -> FollowedPath:
+def followed_path(
+    explorer: Explorer, nodes: Sequence[int], rank: int, log_p: float, items: Ints, hits: int
+) -> FollowedPath:
     """A path of a beam, with its label."""
     return FollowedPath(list(nodes), rank, float(np.exp(log_p)), len(items), hits, explorer.label(nodes))
 

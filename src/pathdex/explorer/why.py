@@ -128,7 +128,5 @@ def _paths(explorer: Explorer, trace: QueryTrace, code: int) -> list[WhyPath]:
         ranks = np.flatnonzero(trace.layers[-1].kept == path) if trace.layers else np.empty(0, np.int64)
         rank = int(ranks[0]) + 1 if len(ranks) and lost_at is None else None
         size = len(model.postings.items_on(path))
-        found.append(
-            WhyPath(nodes[row].tolist(), float(np.exp(log_p[row].sum())), rank, lost_at, size, layers)
-        )
+        found.append(WhyPath(nodes[row].tolist(), float(np.exp(log_p[row].sum())), rank, lost_at, size, layers))
     return sorted(found, key=lambda one: -one.probability)

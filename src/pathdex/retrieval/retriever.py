@@ -323,11 +323,12 @@ class Retriever:
         plan = self._plan_beam(search, eligible)
         width, most = (0, -1) if plan is None else plan
         while width <= most:
-            enough, *found = choose_candidates(
+            enough, items, log_probability, similarity = choose_candidates(
                 self._index, search, state.history, state.vector, exclude, eligible.mask, width, width
             )
             if enough:
-                return self._without_similarity(Candidates(*found)), BeamPlan(plan.first if plan else width, width)
+                found = Candidates(items, log_probability, similarity)
+                return self._without_similarity(found), BeamPlan(plan.first if plan else width, width)
             width *= 2
         return self._without_similarity(self._score_listed(state, exclude, eligible, candidates)), None
 

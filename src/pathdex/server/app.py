@@ -8,7 +8,18 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pathdex.errors import PathdexError, Problem
-from pathdex.server.asgi import MODEL, OVERLOADED, ROUTE, Receive, Scope, Send, read_body, send_error, send_response
+from pathdex.server.asgi import (
+    MODEL,
+    OVERLOADED,
+    ROUTE,
+    Receive,
+    Scope,
+    Send,
+    read_body,
+    send_error,
+    send_response,
+    unless_known,
+)
 from pathdex.server.errors import SERVER, DisconnectedError, RequestError, from_library, unavailable
 from pathdex.server.model_manager import ModelManager
 from pathdex.server.routes import ROUTES
@@ -66,7 +77,7 @@ class App:
             problem = Problem("internal error", remedy="see the server log")
             await send_error(send, RequestError(500, problem, type=SERVER), version)
         else:
-            await send_response(send, response, route.content_type, version)
+            await send_response(send, unless_known(scope, response), route.content_type, version)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         for phase, hook in (("startup", self._startup), ("shutdown", self._shutdown)):

@@ -11,10 +11,8 @@ from pathdex.errors import PathdexError
 from pathdex.explorer.explorer import Explorer
 from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.capabilities import HasIndex, require
-from pathdex.recommenders.registry import load
-from pathdex.server.model_loader import ServedModel
-from pathdex.storage.bundle import bundle_version
-from pathdex.storage.run_folder import RECORDING, find_bundle
+from pathdex.server.model_loader import ModelLoader, ServedModel
+from pathdex.storage.run_folder import RECORDING
 from pathdex.training.recording import NO_RECORDING, Recording
 
 log = logging.getLogger("pathdex.server")
@@ -45,11 +43,12 @@ class Explorers:
         return found.at(served.version)
 
 
-def open_explorer(path: Path) -> Explorer:
-    """The explorer of a model in a run folder or a bundle."""
-    folder = find_bundle(path)
-    model = load(folder)
-    return Explorer(model, bundle_version(folder), recording=read_recording(path, model))
+def open_explorer(path: Path, compare: Path | None = None) -> Explorer:
+    """The explorer of a model in a run folder, a bundle or a live folder, with another to compare with."""
+    other = None if compare is None else open_explorer(compare)
+    served = ModelLoader(path).load()
+    recording = read_recording(path, served.recommender)
+    return Explorer(served.recommender, served.version, recording=recording, other=other)
 
 
 def read_recording(folder: Path, model: Recommender) -> Recording:

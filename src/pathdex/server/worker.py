@@ -56,7 +56,7 @@ def add_middleware(app: ASGIApp, options: ServerOptions, metrics: ServerMetrics)
     if hosts is not None:
         app = HostCheck(app, hosts, {route.path for route in ROUTES if route.path.startswith("/health/")})
     if options.token is not None:
-        public = {route.path for route in ROUTES if route.public}
+        public = {route.path if route.parameter is None else route.prefix for route in ROUTES if route.public}
         app = Authentication(app, options.token, public | ({"/metrics"} if options.public_metrics else set()))
     if options.access_log:
         app = AccessLog(app)

@@ -62,7 +62,7 @@ class Recording:
     def save(self, folder: Path) -> None:
         """Write it to a new folder, or replace the recording there."""
         facts = {"num_items": self.num_items, "num_nodes": self.num_nodes, "depth": self.depth}
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "items": self.items,
             "rounds": self.rounds,
             "histories": self.histories.values.astype(np.int32),
