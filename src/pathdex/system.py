@@ -43,8 +43,8 @@ PLOTTING = Feature(
     "drawing figures (pathdex inspect --plot, pathdex reproduce, pathdex simulate)", "matplotlib", "plot"
 )
 TENSORBOARD = Feature("writing TensorBoard logs (pathdex train --tensorboard)", "tensorboard", "tensorboard")
-SERVER = Feature("the HTTP server (pathdex serve)", "uvicorn", "server")
-MESSAGES = Feature("the HTTP server (pathdex serve)", "msgspec", "server")
+SERVER = Feature("the HTTP server (pathdex serve, pathdex explore)", "uvicorn", "server")
+MESSAGES = Feature("the HTTP server (pathdex serve, pathdex explore)", "msgspec", "server")
 CLIENT = Feature("the HTTP client (pathdex.Client)", "urllib3", "client")
 REDIS = Feature("a user store or a stream of events in Redis (redis://...)", "redis", "redis")
 NATS = Feature("a stream of events in NATS JetStream (nats://...)", "nats", "nats")

@@ -38,6 +38,15 @@ def train(
     tensorboard: Annotated[
         bool, Option("--tensorboard", help="Write TensorBoard logs to RUN/tensorboard.", rich_help_panel=RUN_PANEL)
     ] = False,
+    recording: Annotated[
+        bool | None,
+        Option(
+            "--recording/--no-recording",
+            help="Keep sampled paths of every round and 1,000 sample histories without user ids in RUN/recording, for "
+            "`pathdex explore`. [default: --recording]",
+            rich_help_panel=RUN_PANEL,
+        ),
+    ] = None,
 ) -> None:
     """Train Deep Retrieval. RUN gets the model, the held-out users, a checkpoint and a log.
 
@@ -62,7 +71,9 @@ def train(
 
     if "columns" in items:
         items["columns"] = split_list(items["columns"], "--item-columns")
-    given = TrainOptions(source, reading, split, layered_values(preset, config, parameters), run_options, items)
+    given = TrainOptions(
+        source, reading, split, layered_values(preset, config, parameters), run_options, items, recording
+    )
     if tensorboard:
         TENSORBOARD.require()
     log = err()

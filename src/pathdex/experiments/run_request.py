@@ -30,6 +30,8 @@ class TrainOptions:
     options: Mapping[str, Any] = field(default_factory=dict)
     items: Mapping[str, Any] = field(default_factory=dict)
     """The table of item details: `source`, and the options of `ItemDetails.read`."""
+    recording: bool | None = None
+    """Whether to record rounds and sample histories for the explorer."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class RunRequest:
     config: Config
     options: RunOptions
     items: Mapping[str, Any] = field(default_factory=dict)
+    recording: bool = True
 
     def details(self) -> ItemDetails | None:
         """Read the table of item details, if there is one."""
@@ -54,7 +57,12 @@ class RunRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """The request as a run stores it, without the parts that `Run.create` adds."""
-        request = {"source": _absolute(self.source), "reading": dict(self.reading), "held_out": dict(self.split)}
+        request: dict[str, Any] = {
+            "source": _absolute(self.source),
+            "reading": dict(self.reading),
+            "held_out": dict(self.split),
+        }
+        request |= {} if self.recording else {"recording": False}
         return {**request, "items": _stored_items(self.items)} if self.items else request
 
 
@@ -80,7 +88,9 @@ def make_run_request(given: TrainOptions) -> RunRequest:
     if given.items and "source" not in given.items:
         rule = f"{', '.join(given.items)}: there is no item table"
         raise ConfigError([Problem(rule, remedy="name the file with --items")])
-    return RunRequest(source, dict(given.reading), split, config, options, dict(given.items))
+    return RunRequest(
+        source, dict(given.reading), split, config, options, dict(given.items), given.recording is not False
+    )
 
 
 def check_resume(request: Mapping[str, Any], given: TrainOptions) -> None:
@@ -92,8 +102,10 @@ def check_resume(request: Mapping[str, Any], given: TrainOptions) -> None:
         "config": given.config,
         "options": given.options,
         "items": _stored_items(given.items),
+        "recording": {"recording": given.recording},
     }
-    stored = {"items": {}, **request, "source": {"DATA": request["source"]}}
+    kept = {"recording": request.get("recording", True)}
+    stored = {"items": {}, **request, "source": {"DATA": request["source"]}, "recording": kept}
     differing = [
         f"{name}={value!r}, but the run has {stored[part].get(name)!r}"
         for part, values in typed.items()

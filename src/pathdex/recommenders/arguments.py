@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pathdex.data.vocabulary import Id
+from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import QueryError
 
 MOST_PADDING = 10_000
@@ -54,3 +54,12 @@ def check_positive(argument: str, value: Any, remedy: str) -> int:
     if value > LARGEST:
         raise QueryError("must be below 2^63", argument=argument, value=value, remedy=remedy)
     return int(value)
+
+
+def known_code(items: Vocabulary, item: Id, argument: str = "item") -> int:
+    """The code of an item; `QueryError` if the catalogue does not have it."""
+    code = items.code(item)
+    if code == UNKNOWN:
+        rule = f"is not in the catalogue of {items.num_ids:,} items"
+        raise QueryError(rule, argument=argument, value=item, remedy="pass a known id")
+    return code

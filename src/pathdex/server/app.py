@@ -5,9 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from pathdex.errors import PathdexError, Problem
-from pathdex.server.asgi import MODEL, OVERLOADED, ROUTE, Receive, Scope, Send, read_body, send_error, send_response
+from pathdex.server.asgi import (
+    MODEL,
+    OVERLOADED,
+    ROUTE,
+    Receive,
+    Scope,
+    Send,
+    read_body,
+    send_error,
+    send_response,
+    unless_known,
+)
 from pathdex.server.errors import SERVER, DisconnectedError, RequestError, from_library, unavailable
 from pathdex.server.model_manager import ModelManager
 from pathdex.server.routes import ROUTES
@@ -42,7 +54,11 @@ class App:
             body = b"" if route.request is None else await read_body(scope, receive, limits.max_bytes)
             if served is None and not route.operational:
                 raise unavailable("the model is still loading", "wait until /health/ready returns 200")
-            request = parameter if route.request is None else route.parse(body, limits)
+            request: Any = parameter
+            if route.request is not None:
+                request = route.parse(body, limits)
+            elif route.query is not None:
+                request = route.parse_query(scope["query_string"], parameter)
             response = await route.handler(context, served, request)
         except RequestError as error:
             await send_error(send, error, version)
@@ -61,7 +77,7 @@ class App:
             problem = Problem("internal error", remedy="see the server log")
             await send_error(send, RequestError(500, problem, type=SERVER), version)
         else:
-            await send_response(send, response, route.content_type, version)
+            await send_response(send, unless_known(scope, response), route.content_type, version)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         for phase, hook in (("startup", self._startup), ("shutdown", self._shutdown)):

@@ -14,6 +14,8 @@ import msgspec
 from pathdex.server import service
 from pathdex.server.asgi import HTML, TEXT, Response
 from pathdex.server.event_feed import additions, removals
+from pathdex.server.explore_page import PAGE_ROUTES
+from pathdex.server.explore_routes import EXPLORE_ROUTES
 from pathdex.server.model_loader import ServedModel
 from pathdex.server.route import RouteTable
 from pathdex.server.schemas import (
@@ -198,3 +200,6 @@ async def root(_: WorkerContext, __: ServedModel | None, ___: None) -> Response:
 async def docs(_: WorkerContext, __: ServedModel | None, ___: None) -> Response:
     """Browse this document and try out requests."""
     return Response(files("pathdex.server").joinpath("docs.html").read_bytes())
+
+
+ROUTES.extend([*EXPLORE_ROUTES, *PAGE_ROUTES])
