@@ -1,10 +1,19 @@
 /** The load of the nodes, one strip of cells per layer. The arrow keys walk through the cells. */
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { LayerLoad } from "../api/types";
 import { count, counted, short } from "../format";
 import { go, prefixPlace } from "../router";
 import { useWidth } from "../ui/useWidth";
+
+export interface Loads {
+  layer: number;
+  items: readonly number[];
+  /** Paths in use by node, if they are known. */
+  paths?: readonly number[];
+  nodes_per_cell: number;
+  dead?: number;
+  entropy_share?: number;
+}
 
 const LEVELS = 6;
 const GAP = 2;
@@ -20,7 +29,7 @@ function columnsFor(cells: number, width: number): number {
   return [200, 100, 50, 40, 25, 20, 16, 10].find((one) => one <= fits) ?? fits;
 }
 
-export function HeatStrips({ layers, onNode }: { layers: readonly LayerLoad[]; onNode?: boolean }): JSX.Element {
+export function HeatStrips({ layers, onNode }: { layers: readonly Loads[]; onNode?: boolean }): JSX.Element {
   const [box, width] = useWidth<HTMLDivElement>();
   const [sorted, setSorted] = useState(false);
   const most = Math.max(1, ...layers.map((layer) => Math.max(0, ...layer.items)));
@@ -56,7 +65,7 @@ function Scale({ most }: { most: number }): JSX.Element {
   );
 }
 
-function Strip({ layer, most, width, sorted, linked }: { layer: LayerLoad; most: number; width: number; sorted: boolean; linked: boolean }): JSX.Element {
+function Strip({ layer, most, width, sorted, linked }: { layer: Loads; most: number; width: number; sorted: boolean; linked: boolean }): JSX.Element {
   const [at, setAt] = useState(0);
   const svg = useRef<SVGSVGElement>(null);
   const cells = layer.items.length;
@@ -92,14 +101,15 @@ function Strip({ layer, most, width, sorted, linked }: { layer: LayerLoad; most:
       <div class="strip-head">
         <strong>Layer {layer.layer}</strong>
         <span class="muted">
-          busiest: {nameOfCell(busiest)} with {counted(layer.items[busiest] ?? 0, "item")} · evenness {layer.entropy_share.toFixed(2)}
-          {layer.dead > 0 && ` · ${counted(layer.dead, "node")} unused`}
+          busiest: {nameOfCell(busiest)} with {counted(layer.items[busiest] ?? 0, "item")}
+          {layer.entropy_share !== undefined && ` · evenness ${layer.entropy_share.toFixed(2)}`}
+          {layer.dead !== undefined && layer.dead > 0 && ` · ${counted(layer.dead, "node")} unused`}
         </span>
       </div>
       <svg ref={svg} width={width} height={rows * (height + GAP) - GAP} role="group" aria-label={`Load of layer ${layer.layer}, ${cells} cells; move with the arrow keys`} onKeyDown={move}>
         {order.map((cell, position) => {
           const items = layer.items[cell] ?? 0;
-          const text = `${nameOfCell(cell)}: ${counted(items, "item")} on ${counted(layer.paths[cell] ?? 0, "path")}`;
+          const text = `${nameOfCell(cell)}: ${counted(items, "item")}${layer.paths ? ` on ${counted(layer.paths[cell] ?? 0, "path")}` : ""}`;
           const depth = level(items, most);
           const x = (position % columns) * cellWidth;
           const y = Math.floor(position / columns) * (height + GAP);

@@ -10,7 +10,7 @@ export interface Point {
 const HEIGHT = 96;
 const PAD = { left: 6, right: 52, top: 20, bottom: 18 };
 
-export function Line({ title, points, now, format }: { title: string; points: readonly Point[]; now: number | null; format: (value: number) => string }): JSX.Element {
+export function Line({ title, points, now, format, unit = "round" }: { title: string; points: readonly Point[]; now: number | null; format: (value: number) => string; unit?: string }): JSX.Element {
   const [box, width] = useWidth<HTMLDivElement>();
   const values = points.map((point) => point.value);
   const low = Math.min(...values);
@@ -25,11 +25,11 @@ export function Line({ title, points, now, format }: { title: string; points: re
     <div ref={box}>
       <h3>{title}</h3>
       {width > 0 && shown && lastPoint && (
-        <svg width={width} height={HEIGHT} role="img" aria-label={`${title}: ${format(values[0] ?? 0)} in round ${first}, ${format(lastPoint.value)} in round ${last}`}>
+        <svg width={width} height={HEIGHT} role="img" aria-label={`${title}: ${format(values[0] ?? 0)} in ${unit} ${first}, ${format(lastPoint.value)} in ${unit} ${last}`}>
           <line class="axis" x1={PAD.left} x2={width - PAD.right} y1={HEIGHT - PAD.bottom} y2={HEIGHT - PAD.bottom} />
           <polyline class="line" points={points.map((point) => `${x(point.round)},${y(point.value)}`).join(" ")} />
           {points.map((point) => (
-            <circle key={point.round} class="point" cx={x(point.round)} cy={y(point.value)} r={2.5} data-tip={`round ${point.round}: ${format(point.value)}`} />
+            <circle key={point.round} class="point" cx={x(point.round)} cy={y(point.value)} r={2.5} data-tip={`${unit} ${point.round}: ${format(point.value)}`} />
           ))}
           <circle class="point now" cx={x(shown.round)} cy={y(shown.value)} r={5} stroke-width={2} />
           <text x={Math.min(x(shown.round) + 9, width - PAD.right + 9)} y={y(shown.value) + 4} font-weight="600">
@@ -39,7 +39,7 @@ export function Line({ title, points, now, format }: { title: string; points: re
             {first}
           </text>
           <text class="soft" x={width - PAD.right} y={HEIGHT - 3} text-anchor="end">
-            round {last}
+            {unit} {last}
           </text>
         </svg>
       )}

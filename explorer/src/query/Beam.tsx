@@ -1,0 +1,110 @@
+/** The beam layer by layer: which prefixes were compared, which were kept, and how likely each is. */
+import type { JSX } from "preact";
+import type { BeamLayer, BeamPrefix } from "../api/types";
+import { count, counted, percent } from "../format";
+import { useModel } from "../model";
+import { nodesPlace } from "../router";
+import { useWidth } from "../ui/useWidth";
+
+const ROW = 22;
+const HEAD = 40;
+const KEPT = 12;
+const PRUNED = 3;
+const LABEL = 34;
+const VALUE = 46;
+
+interface Row extends BeamPrefix {
+  key: string;
+  y: number;
+}
+
+/** The first kept prefixes, the asked ones, and the first pruned ones. */
+export function rowsOf(layer: BeamLayer, asked: ReadonlySet<string>): Row[] {
+  const keyed = layer.prefixes.map((one) => ({ ...one, key: one.prefix.join("-"), y: 0 }));
+  const kept = keyed.filter((one) => one.kept);
+  const pruned = keyed.filter((one) => !one.kept);
+  const chosen = [...kept.slice(0, KEPT), ...kept.slice(KEPT).filter((one) => asked.has(one.key)), ...pruned.filter((one, index) => index < PRUNED || asked.has(one.key))];
+  return chosen.map((one, index) => ({ ...one, y: HEAD + index * ROW + (one.kept ? 0 : 8) }));
+}
+
+export function Beam({ layers, asked }: { layers: readonly BeamLayer[]; asked: ReadonlySet<string> }): JSX.Element {
+  const [box, width] = useWidth<HTMLDivElement>();
+  const { depth } = useModel();
+  const across = width / Math.max(layers.length, 1) >= 118;
+  const columns = layers.map((layer) => rowsOf(layer, asked));
+  const columnWidth = across ? width / layers.length : width;
+  const gap = across ? Math.min(90, columnWidth * 0.24) : 0;
+  const heightOf = (rows: readonly Row[]): number => (rows.at(-1)?.y ?? HEAD) + ROW + 22;
+  const starts = columns.map((_, index) => (across ? 0 : columns.slice(0, index).reduce((sum, rows) => sum + heightOf(rows) + 10, 0)));
+  const height = across ? Math.max(...columns.map(heightOf)) : (starts.at(-1) ?? 0) + heightOf(columns.at(-1) ?? []);
+  return (
+    <div ref={box}>
+      {width > 0 && (
+        <svg class="beam" width={width} height={height} role="group" aria-label="The beam, layer by layer">
+          {across &&
+            columns.slice(1).map((rows, index) => {
+              const parents = new Map(columns[index]?.map((row) => [row.key, row]));
+              const right = (index + 1) * columnWidth - gap + 4;
+              const left = (index + 1) * columnWidth - 4;
+              return (
+                <g key={index} class={`beam-layer layer-${index + 2}`} aria-hidden="true">
+                  {rows.map((row) => {
+                    const parent = row.kept ? parents.get(row.prefix.slice(0, -1).join("-")) : undefined;
+                    if (!parent) return null;
+                    const y0 = parent.y + ROW / 2;
+                    const y1 = row.y + ROW / 2;
+                    return <path key={row.key} class="beam-link" stroke-width={1 + 7 * Math.sqrt(row.probability)} d={`M${right} ${y0}C${right + gap / 2} ${y0} ${left - gap / 2} ${y1} ${left} ${y1}`} />;
+                  })}
+                </g>
+              );
+            })}
+          {layers.map((layer, index) => (
+            <g key={layer.layer} class={`beam-layer layer-${index + 1}`}>
+              <g transform={`translate(${across ? index * columnWidth : 0}, ${starts[index]})`}>
+                <Column layer={layer} rows={columns[index] ?? []} width={columnWidth - gap} depth={depth} asked={asked} />
+              </g>
+            </g>
+          ))}
+        </svg>
+      )}
+    </div>
+  );
+}
+
+function Column({ layer, rows, width, depth, asked }: { layer: BeamLayer; rows: readonly Row[]; width: number; depth: number; asked: ReadonlySet<string> }): JSX.Element {
+  const top = Math.max(1e-30, ...rows.map((row) => row.probability));
+  const room = Math.max(8, width - LABEL - VALUE - 6);
+  const keptShown = rows.filter((row) => row.kept).length;
+  const more = [layer.kept > keptShown ? `${count(layer.kept - keptShown)} more kept` : "", `${count(layer.compared - layer.kept)} pruned`].filter(Boolean).join(", ");
+  return (
+    <>
+      <text y={13} font-weight="600">
+        Layer {layer.layer}
+      </text>
+      <text y={29} class="soft">
+        {`kept ${count(layer.kept)} of ${count(layer.compared)}${width > 200 ? ` · ${percent(layer.mass)} of the probability` : ""}`}
+      </text>
+      {rows.map((row) => {
+        const tip = `${row.key}: p ${percent(row.probability)}, this step ${percent(row.step)}\n${counted(row.items, "item")} below\n${row.kept ? `kept, rank ${count(row.rank)}` : `pruned, rank ${count(row.rank)}`}`;
+        const name = ["beam-row", row.kept ? "" : "pruned", asked.has(row.key) ? "asked" : ""].filter(Boolean).join(" ");
+        return (
+          <a key={row.key} href={nodesPlace(row.prefix, depth)} class={name} aria-label={tip.replaceAll("\n", ", ")} data-tip={tip}>
+            <g transform={`translate(0, ${row.y})`}>
+              <rect class="target" width={width} height={ROW} />
+              <text x={LABEL - 8} y={15} text-anchor="end">
+                {row.prefix.at(-1)}
+              </text>
+              <rect x={LABEL} y={4} width={Math.max(1.5, (row.probability / top) * room)} height={ROW - 8} rx={2} />
+              <text class="soft" x={LABEL + Math.max(1.5, (row.probability / top) * room) + 5} y={15}>
+                {percent(row.probability)}
+              </text>
+            </g>
+          </a>
+        );
+      })}
+      <text class="soft" x={LABEL - 22} y={(rows.at(-1)?.y ?? HEAD) + ROW + 16}>
+        {more}
+      </text>
+    </>
+  );
+}
