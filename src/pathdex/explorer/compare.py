@@ -105,8 +105,9 @@ def _companions(explorer: Explorer, code: int) -> Ints:
     """The other items on an item's paths."""
     paths = explorer.model.paths[code]
     parts = [explorer.items_on(int(path))[:COMPANIONS] for path in paths if path != NO_PATH]
-    found = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
-    return found[found != code]
+    found: Ints = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+    others: Ints = found[found != code]
+    return others
 
 
 def _jaccard(mine: Ints, theirs: Ints) -> float:

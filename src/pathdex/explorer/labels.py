@@ -28,6 +28,8 @@ TERMS = 3
 """Terms of a label."""
 SUPPORT = 2
 """Items that must have a term, unless the path has one item."""
+LEAST_SHARE = 0.1
+"""The share of a path's items that must have a term."""
 LIFT = 1.5
 """How many times more frequent than in the catalogue a term must be."""
 LONG_TEXT = 60
@@ -35,45 +37,11 @@ LONG_TEXT = 60
 TITLE = "title"
 _WORD = re.compile(r"[^\W\d_][\w'’-]*", re.UNICODE)
 _COMMON = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "at",
-        "by",
-        "de",
-        "der",
-        "des",
-        "die",
-        "das",
-        "du",
-        "el",
-        "en",
-        "et",
-        "for",
-        "from",
-        "i",
-        "il",
-        "in",
-        "la",
-        "las",
-        "le",
-        "les",
-        "los",
-        "of",
-        "on",
-        "or",
-        "part",
-        "the",
-        "to",
-        "und",
-        "von",
-        "vol",
-        "volume",
-        "with",
-        "your",
-        "you",
-    ]
+    re.findall(
+        r"\w+",
+        "a an and at by das de der des die du el en et for from i il in la las le les los of on or part the to und "
+        "vol volume von with you your",
+    )
 )
 """Words that say nothing about an item, in catalogues of any kind."""
 
@@ -96,6 +64,7 @@ class LabelMaker:
         rows = [row for row in catalogue.rows(catalogue.ids(sample)) if row != UNKNOWN]
         columns = [] if catalogue.info is None else catalogue.info.detail_columns
         self._values = [one for one in columns if one.kind in ("text", "boolean") and not _is_long(one, rows)]
+        self._separators = {one.name: _separator(one, rows) for one in self._values}
         self._texts = [one for one in columns if one.kind == "text" and _is_long(one, rows)]
         self._shown: dict[Term, str] = {}
         counts: Counter[Term] = Counter()
@@ -124,6 +93,9 @@ class LabelMaker:
                     self._shown.setdefault((column, plain), word)
         for one in self._values:
             value = one.value(row)
+            separator = self._separators[one.name]
+            if separator is not None and isinstance(value, str):
+                value = value.split(separator)
             for each in value if isinstance(value, list) else [value]:
                 text = _value_text(one, each)
                 if text:
@@ -139,7 +111,7 @@ class LabelMaker:
         counts: Counter[Term] = Counter()
         for row in rows:
             counts.update(self._terms(row))
-        least = min(SUPPORT, len(rows))
+        least = min(max(SUPPORT, LEAST_SHARE * len(rows)), len(rows))
         scored = [
             LabelTerm(self._shown[column, term], column, count, count / len(rows) * self._rarity((column, term)))
             for (column, term), count in counts.items()
@@ -179,6 +151,14 @@ def _value_text(column: DetailColumn, value: Any) -> str:
     if column.kind == "boolean":
         return column.name if value else ""
     return "" if value is None else str(value).strip()
+
+
+def _separator(column: DetailColumn, rows: Sequence[int]) -> str | None:
+    """What separates several values in the cells of a text column: | or ; if some have it."""
+    if column.kind != "text" or column.many:
+        return None
+    values = [column.value(row) for row in rows[:500]]
+    return next((one for one in "|;" if any(isinstance(text, str) and one in text for text in values)), None)
 
 
 def _is_long(column: DetailColumn, rows: Sequence[int]) -> bool:
