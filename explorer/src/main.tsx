@@ -2,6 +2,7 @@ import { render } from "preact";
 import { FileSource, readEmbedded } from "./api/file";
 import { ServerSource } from "./api/server";
 import { App } from "./app";
+import "virtual:palette.css";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/layout.css";

@@ -3,54 +3,800 @@
  * Do not make direct changes to the file.
  */
 
-export type paths = Record<string, never>;
+export interface paths {
+    "/v1/recommend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Recommend items for one history or for many. */
+        post: operations["recommend"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/similar": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Find the items most similar to an item. */
+        post: operations["similar"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Show the paths that lead from a history to an item. */
+        post: operations["explain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/why-not": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Show what keeps an item out of the recommendations. */
+        post: operations["why_not"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Append to the histories of users, to the stream, or to both. */
+        post: operations["events"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the stored history of a user. */
+        get: operations["user"];
+        put?: never;
+        post?: never;
+        /** Remove the stored history of a user. */
+        delete: operations["forget_user"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Add items to the stream, before their first event. */
+        post: operations["add_items"];
+        /** Remove items from the stream. */
+        delete: operations["remove_items"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/items/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get an item and its paths. */
+        get: operations["item"];
+        put?: never;
+        post?: never;
+        /** Remove an item from the stream. */
+        delete: operations["remove_item"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/paths/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the items on a path, written as 3-17-5. */
+        get: operations["path"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/model": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Describe the model. */
+        get: operations["model"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Check that the process responds. */
+        get: operations["live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Check that a model is loaded and warm. */
+        get: operations["ready"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Export metrics for Prometheus. */
+        get: operations["metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get this document. */
+        get: operations["openapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Go to the documentation. */
+        get: operations["root"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/docs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Browse this document and try out requests. */
+        get: operations["docs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the index at a glance. */
+        get: operations["explore_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/paths": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the nodes and paths under a prefix. */
+        get: operations["explore_paths"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/paths/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a path, written as 3-17-5. */
+        get: operations["explore_path"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Search items by id or title. */
+        get: operations["explore_items"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/items/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show an item and its paths. */
+        get: operations["explore_item"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/query": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Follow a query step by step. */
+        post: operations["explore_query"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Show why an item is in the answer to a query, or why not. */
+        post: operations["explore_why"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show how the index came to be. */
+        get: operations["explore_replay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show what changed from the other model to this one. */
+        get: operations["explore_compare"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/explore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Go to the explorer. */
+        get: operations["explore"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/explore/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explore the model in a browser. */
+        get: operations["explore_page"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/explore/assets/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a script, style or image of the explorer. */
+        get: operations["explore_asset"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * ItemRound
-         * @description The paths of an item after an M-step or publish.
+         * ItemInfo
+         * @description One item of the catalogue.
          */
-        ItemRound: {
-            number: number;
-            paths: number[][];
+        ItemInfo: {
+            model: string;
+            id: string | number;
+            /** @description Its paths; null if the model has no index. */
+            paths: number[][] | null;
+            /**
+             * @description Its title, if the model was trained with an item table.
+             * @default null
+             */
+            title?: string | null;
+            /**
+             * @description Other columns of the item table.
+             * @default null
+             */
+            details?: {
+                [key: string]: string | number | boolean | (string | number | boolean)[];
+            } | null;
         };
         /**
-         * ExploreWarning
-         * @description What a health check found.
+         * ExploreItems
+         * @description Items, the most popular first; an exact id comes before all.
          */
-        ExploreWarning: {
-            code: string;
-            message: string;
+        ExploreItems: {
+            model: string;
+            search: string;
+            items: components["schemas"]["ItemEntry"][];
+            total: number;
+            page: number;
+            pages: number;
+            /** @description Items whose titles are searched, the most popular; the others are found by id only. */
+            searched: number;
+        };
+        /**
+         * ItemEntry
+         * @description An item in a list.
+         */
+        ItemEntry: {
+            id: string | number;
+            /** @description Interactions in the training data. */
+            interactions: number;
             /** @default null */
-            advice?: string | null;
+            title?: string | null;
             /**
-             * @description The page and heading of the documentation.
+             * @description Other columns of the item table.
              * @default null
              */
-            docs?: string | null;
-            /**
-             * @description The M-step after which it was found.
-             * @default null
-             */
-            round?: number | null;
+            details?: Record<string, never> | null;
         };
         /**
-         * LayerLoad
-         * @description How many items each node of a layer holds; an item counts once for each of its paths.
+         * SimilarRequest
+         * @description Which items are most like this one.
          */
-        LayerLoad: {
-            /** @description From 1. */
-            layer: number;
-            /** @description By node, or by group of `nodes_per_cell` consecutive nodes. */
-            items: number[];
-            /** @description Paths in use by node, in the same cells. */
-            paths: number[];
-            nodes_per_cell: number;
-            /** @description Nodes on no path in use. */
-            dead: number;
-            /** @description 1 if all nodes are used evenly, 0 if one takes everything. */
-            entropy_share: number;
+        SimilarRequest: {
+            item: string | number;
+            /**
+             * @description Items to return.
+             * @default 10
+             */
+            n?: number;
+        };
+        /**
+         * SimilarResponse
+         * @description The most similar items, best first.
+         */
+        SimilarResponse: {
+            model: string;
+            items: components["schemas"]["RecommendedItem"][];
+        };
+        /**
+         * RecommendedItem
+         * @description An item and its score; higher is better.
+         */
+        RecommendedItem: {
+            id: string | number;
+            score: number;
+            /** @default null */
+            explanation?: components["schemas"]["Explanation"] | null;
+            /**
+             * @description Its title, if the model was trained with an item table.
+             * @default null
+             */
+            title?: string | null;
+            /**
+             * @description Other columns of the item table.
+             * @default null
+             */
+            details?: {
+                [key: string]: string | number | boolean | (string | number | boolean)[];
+            } | null;
+        };
+        /**
+         * Explanation
+         * @description An item's paths, most probable first, and the score that ranks it.
+         */
+        Explanation: {
+            item: string | number;
+            paths: components["schemas"]["PathExplanation"][];
+            score: number | null;
+            /** @default null */
+            title?: string | null;
+        };
+        /**
+         * PathExplanation
+         * @description One of an item's paths, given a history.
+         */
+        PathExplanation: {
+            nodes: number[];
+            layer_probability: number[];
+            probability: number;
+            beam_rank: number | null;
+            lost_at: number | null;
+            size: number;
+        };
+        /**
+         * WhyNotResponse
+         * @description What keeps an item out.
+         */
+        WhyNotResponse: {
+            model: string;
+            why_not: components["schemas"]["WhyNot"];
+        };
+        /**
+         * WhyNot
+         * @description What kept an item out of the best n, if anything did.
+         */
+        WhyNot: {
+            explanation: components["schemas"]["Explanation"];
+            reason: string;
+            n: number;
+            beam: number;
+            layer: number | null;
+            smallest_beam: number | null;
+            rank: number | null;
+            needed: number | null;
+        };
+        /**
+         * PathInfo
+         * @description One path of the index.
+         */
+        PathInfo: {
+            model: string;
+            path: number[];
+            items: (string | number)[];
+            /**
+             * @description Their titles; null if the model has none.
+             * @default null
+             */
+            titles?: (string | null)[] | null;
+        };
+        /**
+         * ExploreQuery
+         * @description A query of /v1/recommend, to be followed step by step.
+         */
+        ExploreQuery: {
+            /** @description Item ids, oldest first. */
+            history: (string | number)[];
+            /**
+             * @description Items to recommend.
+             * @default 10
+             */
+            n?: number;
+            /**
+             * @description Paths to keep per layer; by default the model's.
+             * @default null
+             */
+            beam?: number | null;
+            /**
+             * @description Items to score at most; replaces `beam`.
+             * @default null
+             */
+            candidates?: number | null;
+            /**
+             * @description Leave out the items of the history.
+             * @default true
+             */
+            exclude_seen?: boolean;
+            /**
+             * @description Recommend only these items.
+             * @default null
+             */
+            allow?: (string | number)[] | null;
+            /**
+             * @description Leave out these items.
+             * @default []
+             */
+            deny?: (string | number)[];
+            /**
+             * @description Conditions on the catalogue table: a value, a list of values, or `min` and `max`.
+             * @default null
+             */
+            where?: Record<string, never> | null;
+        };
+        /**
+         * HealthStatus
+         * @description `live`, `ready`, `loading` or `draining`.
+         */
+        HealthStatus: {
+            status: string;
+            /** @default null */
+            model?: string | null;
+        };
+        /**
+         * StoredHistory
+         * @description What the user store holds of a user: item ids, oldest first; none for an unknown user.
+         */
+        StoredHistory: {
+            model: string;
+            user: string;
+            items: (string | number)[];
+        };
+        /**
+         * WhyNotRequest
+         * @description What keeps an item out of the recommendations.
+         */
+        WhyNotRequest: {
+            item: string | number;
+            /**
+             * @description Item ids, oldest first. Pass either this or `user`.
+             * @default null
+             */
+            history?: (string | number)[] | null;
+            /**
+             * @description A user whose history is in the user store.
+             * @default null
+             */
+            user?: string | number | null;
+            /**
+             * @description Paths to keep per layer; by default the model's.
+             * @default null
+             */
+            beam?: number | null;
+            /**
+             * @description Items that were recommended.
+             * @default 10
+             */
+            n?: number;
+            /**
+             * @description Whether the items of the history were left out.
+             * @default true
+             */
+            exclude_seen?: boolean;
+        } & ({
+            history: unknown[];
+        } | {
+            user: string | number;
+        });
+        /**
+         * ExploreReplay
+         * @description How the index came to be.
+         */
+        ExploreReplay: {
+            model: string;
+            /** @description Whether paths were recorded; if not, only figures are known. */
+            recorded: boolean;
+            /**
+             * @description EM rounds, or publishes of a live model.
+             * @enum {unknown}
+             */
+            source: "live" | "training";
+            /** @description What is missing, and how to record it. */
+            note: string | null;
+            /** @description Items whose paths were recorded. */
+            sample: number;
+            rounds: components["schemas"]["ReplayRound"][];
+            items: components["schemas"]["ReplayItem"][];
+            /** @description All epochs of the training, with their losses. */
+            losses: components["schemas"]["Round"][];
+        };
+        /**
+         * ReplayRound
+         * @description The sampled items after a round.
+         */
+        ReplayRound: {
+            number: number;
+            /** @description The share of the paths that the round before did not have. */
+            moved: number | null;
+            /** @description Paths with a sampled item. */
+            used_paths: number;
+            /** @description Sampled items by layer and node, in cells as in the overview. */
+            loads: number[][];
+            /** @description Paths by number of sampled items. */
+            sizes: {
+                [key: string]: number;
+            };
+            figures: {
+                [key: string]: number;
+            };
+            /** @default [] */
+            warnings?: string[];
+            /**
+             * @description Of a publish, in seconds since 1970.
+             * @default null
+             */
+            time?: number | null;
+        };
+        /**
+         * ReplayItem
+         * @description An item and its paths after each round.
+         */
+        ReplayItem: {
+            id: string | number;
+            interactions: number;
+            /** @description By round, in the order of `rounds`. */
+            paths: number[][][];
+            /** @default null */
+            title?: string | null;
         };
         /**
          * Round
@@ -67,194 +813,125 @@ export interface components {
             warnings?: string[];
         };
         /**
-         * BeamLayer
-         * @description What the beam did on a layer.
+         * RecommendRequest
+         * @description One query, or a batch under `queries`.
          */
-        BeamLayer: {
-            layer: number;
-            /** @description Prefixes that it kept. */
-            kept: number;
-            /** @description Prefixes in use below those that it kept on the layer before. */
-            compared: number;
-            /** @description The probability of the kept prefixes together. */
-            mass: number;
-            /** @description The probability of all that were compared. */
-            compared_mass: number;
-            /** @description The lowest probability kept. */
-            threshold: number | null;
-            /** @description The most probable ones kept, then those pruned. */
-            prefixes: components["schemas"]["BeamPrefix"][];
+        RecommendRequest: components["schemas"]["QueryRequest"] | {
+            queries: components["schemas"]["QueryRequest"][];
         };
         /**
-         * BeamPrefix
-         * @description A prefix that the beam compared on a layer.
+         * QueryRequest
+         * @description What to recommend for a history, or for a user of the user store.
          */
-        BeamPrefix: {
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            prefix: number[];
-            /** @description p(prefix | history). */
-            probability: number;
-            /** @description p(last node | history, nodes before). */
-            step: number;
-            kept: boolean;
-            /** @description From 1, among all that were compared. */
-            rank: number;
-            /** @description Items under it, each counted once per path. */
-            items: number;
-        };
-        /**
-         * ExploreCompare
-         * @description What changed from the other model to this one.
-         */
-        ExploreCompare: {
-            model: string;
-            other: string;
-            /** @description Whether K, D and J agree, so that paths can be compared. */
-            same_structure: boolean;
-            common_items: number;
-            only_here: number;
-            only_there: number;
-            new_items: components["schemas"]["NamedItem"][];
-            gone_items: components["schemas"]["NamedItem"][];
-            /** @description Share of the paths of common items that both have. */
-            paths_kept: number | null;
-            /** @description Common items by the number of paths kept: 0, 1, .. J. */
-            kept_counts: number[];
-            /** @description The mean over the sampled items. */
-            companions_kept: number | null;
-            /** @description Items whose companions were compared. */
-            sample: number;
-            moved: components["schemas"]["MovedItem"][];
-            num_moved: number;
-            page: number;
-            pages: number;
-            /** @description Items per answer. */
-            n: number;
+        QueryRequest: {
             /**
-             * @description Recorded histories, or single popular items.
-             * @enum {unknown}
+             * @description Item ids, oldest first. Pass either this or `user`.
+             * @default null
              */
-            histories: "popular items" | "recorded";
-            /** @description Those that changed most. */
-            answers: components["schemas"]["ChangedAnswer"][];
-            num_answers: number;
-            /** @description The mean over all histories. */
-            overlap: number | null;
-            /** @description Share of the histories with the same first item. */
-            first_same: number | null;
-        };
-        /**
-         * NamedItem
-         * @description An item with its title, if it has one.
-         */
-        NamedItem: {
-            id: string | number;
-            /** @default null */
-            title?: string | null;
-        };
-        /**
-         * MovedItem
-         * @description An item in both models.
-         */
-        MovedItem: {
-            id: string | number;
-            interactions: number;
-            /** @description Paths that it has in both. */
-            kept: number;
-            /** @description Share of the items on its paths that share a path with it in both (Jaccard). */
-            companions_kept: number | null;
-            /** @description Its paths in the other model. */
-            before: number[][];
-            after: number[][];
-            /** @default null */
-            title?: string | null;
-        };
-        /**
-         * ChangedAnswer
-         * @description The answers of both models to a history.
-         */
-        ChangedAnswer: {
-            number: number;
-            history: components["schemas"]["NamedItem"][];
-            /** @description Share of the first n items that both recommend. */
-            overlap: number;
-            /** @description The answer of the other model. */
-            before: components["schemas"]["NamedItem"][];
-            after: components["schemas"]["NamedItem"][];
-        };
-        /**
-         * ExploreWhy
-         * @description Why an item is in the answer to a query, or why not.
-         */
-        ExploreWhy: {
-            model: string;
-            item: string | number;
-            title: string | null;
+            history?: (string | number)[] | null;
             /**
-             * @description `beam`: all its paths were lost; `candidates`: found, but beyond the candidate limit; `score`: others score higher.
-             * @enum {unknown}
+             * @description A user whose history is in the user store.
+             * @default null
              */
-            reason: "beam" | "candidates" | "denied" | "no path" | "not allowed" | "recommended" | "score" | "seen" | "where";
-            /** @description The reason in a sentence. */
-            text: string;
-            /** @description Its rank among the candidates, from 1. */
-            rank: number | null;
-            score: number | null;
-            /** @description The score of the n-th item. */
-            needed: number | null;
-            parts: components["schemas"]["ScoreParts"] | null;
-            /** @description The parts of the score of the n-th item. */
-            needed_parts: components["schemas"]["ScoreParts"] | null;
-            /** @description The layer at which the last of its paths was lost. */
-            layer: number | null;
-            /** @description The smallest beam that finds it. */
-            smallest_beam: number | null;
-            paths: components["schemas"]["WhyPath"][];
+            user?: string | number | null;
+            /**
+             * @description Items to recommend.
+             * @default 10
+             */
+            n?: number;
+            /**
+             * @description Paths to keep per layer; by default the model's.
+             * @default null
+             */
+            beam?: number | null;
+            /**
+             * @description Items to score at most; replaces `beam`.
+             * @default null
+             */
+            candidates?: number | null;
+            /**
+             * @description Leave out the items of the history.
+             * @default true
+             */
+            exclude_seen?: boolean;
+            /**
+             * @description Recommend only these items.
+             * @default null
+             */
+            allow?: (string | number)[] | null;
+            /**
+             * @description Leave out these items.
+             * @default []
+             */
+            deny?: (string | number)[];
+            /**
+             * @description Conditions on the catalogue table: a value, a list of values, or `min` and `max`.
+             * @default null
+             */
+            where?: Record<string, never> | null;
+            /**
+             * @description Add the paths that found each item.
+             * @default false
+             */
+            explain?: boolean;
+        } & ({
+            history: unknown[];
+        } | {
+            user: string | number;
+        });
+        /**
+         * AddItemsRequest
+         * @description One item, or many under `new_items`.
+         */
+        AddItemsRequest: components["schemas"]["NewItem"] | {
+            new_items: components["schemas"]["NewItem"][];
         };
         /**
-         * ScoreParts
-         * @description The summands of a final score.
+         * NewItem
+         * @description An item to add to the stream.
          */
-        ScoreParts: {
-            /** @description Inner product of the vectors of user and item. */
-            reranker: number;
-            /** @description The item's bias, which grows with its popularity. */
-            bias: number;
-            /** @description The path weight times log p(item | history). */
-            path: number;
-            /** @description From items with common users; 0 without neighbours. */
-            neighbours: number;
+        NewItem: {
+            id: string | number;
+            /**
+             * @description Known items that the new one is similar to.
+             * @default []
+             */
+            like?: (string | number)[];
+            /**
+             * @description Columns of the new item. It starts near items with the same values.
+             * @default {}
+             */
+            attributes?: {
+                [key: string]: string | number | boolean | (string | number | boolean)[];
+            };
         };
         /**
-         * WhyPath
-         * @description One of the item's paths.
+         * ItemsResponse
+         * @description The changes are in the stream; the model changes when they are learned and published.
          */
-        WhyPath: {
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            path: number[];
-            probability: number;
-            /** @description Its rank in the beam, from 1; null if the beam lost it. */
-            rank: number | null;
-            /** @description The layer, from 1, at which the beam lost it. */
-            lost_at: number | null;
-            items: number;
-            layers: components["schemas"]["LostLayer"][];
+        ItemsResponse: {
+            model: string;
+            accepted: number;
         };
         /**
-         * LostLayer
-         * @description A layer of an item's path in the beam.
+         * EventsRequest
+         * @description The events of one user, or of many under `events`.
          */
-        LostLayer: {
-            layer: number;
-            node: number;
-            /** @description p(prefix | history). */
-            probability: number;
-            /** @description p(node | history, nodes before). */
-            step: number;
-            /** @description The lowest probability that the beam kept; null if empty. */
-            threshold: number | null;
-            /** @description Whether the beam kept the prefix. */
-            kept: boolean;
+        EventsRequest: components["schemas"]["UserEvents"] | {
+            events: components["schemas"]["UserEvents"][];
+        };
+        /**
+         * UserEvents
+         * @description Items that a user interacted with, oldest first.
+         */
+        UserEvents: {
+            user: string | number;
+            items: (string | number)[];
+            /**
+             * @description When it happened, in seconds since 1970; by default, the server's time. For the stream only.
+             * @default null
+             */
+            time?: number | null;
         };
         /**
          * ItemCard
@@ -359,20 +1036,76 @@ export interface components {
             next?: components["schemas"]["NamedItem"] | null;
         };
         /**
-         * ItemEntry
-         * @description An item in a list.
+         * NamedItem
+         * @description An item with its title, if it has one.
          */
-        ItemEntry: {
+        NamedItem: {
             id: string | number;
-            /** @description Interactions in the training data. */
-            interactions: number;
             /** @default null */
             title?: string | null;
-            /**
-             * @description Other columns of the item table.
-             * @default null
-             */
-            details?: Record<string, never> | null;
+        };
+        /**
+         * ItemRound
+         * @description The paths of an item after an M-step or publish.
+         */
+        ItemRound: {
+            number: number;
+            paths: number[][];
+        };
+        /**
+         * ExploreOverview
+         * @description The index at a glance.
+         */
+        ExploreOverview: {
+            model: string;
+            estimator: string;
+            items: number;
+            /** @description Interactions in the training data. */
+            interactions: number;
+            /** @description K, nodes per layer. */
+            num_nodes: number;
+            /** @description D, layers. */
+            depth: number;
+            /** @description J. */
+            paths_per_item: number;
+            used_paths: number;
+            /** @description Items on all paths, each counted once per path. */
+            entries: number;
+            /** @description The default beam of a query. */
+            beam: number;
+            /** @description Latest history items that a query uses. */
+            history_length: number | null;
+            layers: components["schemas"]["LayerLoad"][];
+            /** @description The busiest prefixes, parents before their children. */
+            flows: components["schemas"]["PrefixFlow"][];
+            sizes: components["schemas"]["SizeClass"][];
+            /** @description The paths with the most items. */
+            largest: components["schemas"]["PathSummary"][];
+            health: components["schemas"]["IndexHealth"];
+            warnings: components["schemas"]["ExploreWarning"][];
+            rounds: components["schemas"]["Round"][];
+            /** @description What training chose, and why. */
+            choices: string[];
+            abilities: components["schemas"]["Abilities"];
+            /** @description Hyper-parameters. */
+            config: Record<string, never>;
+        };
+        /**
+         * LayerLoad
+         * @description How many items each node of a layer holds; an item counts once for each of its paths.
+         */
+        LayerLoad: {
+            /** @description From 1. */
+            layer: number;
+            /** @description By node, or by group of `nodes_per_cell` consecutive nodes. */
+            items: number[];
+            /** @description Paths in use by node, in the same cells. */
+            paths: number[];
+            nodes_per_cell: number;
+            /** @description Nodes on no path in use. */
+            dead: number;
+            /** @description 1 if all nodes are used evenly, 0 if one takes everything. */
+            entropy_share: number;
         };
         /**
          * PrefixFlow
@@ -387,200 +1120,320 @@ export interface components {
             label?: components["schemas"]["PathLabel"] | null;
         };
         /**
-         * ExploreQuery
-         * @description A query of /v1/recommend, to be followed step by step.
+         * SizeClass
+         * @description Paths with so many items.
          */
-        ExploreQuery: {
-            /** @description Item ids, oldest first. */
-            history: (string | number)[];
+        SizeClass: {
+            low: number;
+            high: number;
+            paths: number;
+            items: number;
+        };
+        /**
+         * PathSummary
+         * @description A path in a list.
+         */
+        PathSummary: {
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            path: number[];
+            items: number;
+            /** @description Interactions in the training data. */
+            interactions: number;
+            /** @default null */
+            label?: components["schemas"]["PathLabel"] | null;
             /**
-             * @description Items to recommend.
-             * @default 10
+             * @description Its most popular items.
+             * @default []
              */
-            n?: number;
+            first?: components["schemas"]["NamedItem"][];
+        };
+        /**
+         * IndexHealth
+         * @description Figures of one assignment (item, path).
+         */
+        IndexHealth: {
+            num_items: number;
+            paths_per_item: number;
+            num_nodes: number;
+            depth: number;
+            used_paths: number;
+            mean_size: number;
+            item_mean_size: number;
+            median_size: number;
+            p99_size: number;
+            top_size: number;
+            size_histogram: {
+                [key: string]: number;
+            };
+            entropy: number[];
+            entropy_share: number[];
+            dead_nodes: number[];
+            distinct_paths: number;
+            unreachable_items: number;
+            overlap: number | null;
+        };
+        /**
+         * ExploreWarning
+         * @description What a health check found.
+         */
+        ExploreWarning: {
+            code: string;
+            message: string;
+            /** @default null */
+            advice?: string | null;
+            /**
+             * @description The page and heading of the documentation.
+             * @default null
+             */
+            docs?: string | null;
+            /**
+             * @description The M-step after which it was found.
+             * @default null
+             */
+            round?: number | null;
+        };
+        /**
+         * Abilities
+         * @description Which parts of the page have something to show.
+         */
+        Abilities: {
+            titles: boolean;
+            /** @description Columns that `where` can use. */
+            attributes: string[];
+            /** @description Whether items with common users join the candidates. */
+            neighbours: boolean;
+            /** @description Whether the paths of sampled items were recorded round by round. */
+            rounds: boolean;
+            /** @description Whether sample histories were recorded. */
+            histories: boolean;
+            /** @description Whether a second model is given. */
+            comparison: boolean;
+            /** @description Whether the model changes while it is served. */
+            live: boolean;
+        };
+        /**
+         * ErrorResponse
+         * @description The body of every response with a status of 400 or above.
+         */
+        ErrorResponse: {
+            error: components["schemas"]["ErrorDetail"];
+            /** @default null */
+            model?: string | null;
+        };
+        /**
+         * ErrorDetail
+         * @description Why a request failed.
+         */
+        ErrorDetail: {
+            /** @description The exception that `pathdex.Client` raises. */
+            type: string;
+            message: string;
+            /** @default null */
+            field?: string | null;
+            /** @default null */
+            value?: unknown;
+            /** @default null */
+            rule?: string | null;
+            /** @default null */
+            remedy?: string | null;
+        };
+        /**
+         * ExplorePaths
+         * @description The nodes and paths under a prefix.
+         */
+        ExplorePaths: {
+            model: string;
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            prefix: number[];
+            /** @description Items on these paths, each counted once per path. */
+            items: number;
+            /** @description Interactions in the training data. */
+            interactions: number;
+            label: components["schemas"]["PathLabel"] | null;
+            /** @description The busiest nodes of the next layer, largest first. */
+            children: components["schemas"]["PrefixChild"][];
+            num_children: number;
+            paths: components["schemas"]["PathSummary"][];
+            num_paths: number;
+            page: number;
+            pages: number;
+        };
+        /**
+         * PrefixChild
+         * @description A node below a prefix.
+         */
+        PrefixChild: {
+            node: number;
+            items: number;
+            paths: number;
+            /** @description Interactions in the training data. */
+            interactions: number;
+        };
+        /**
+         * ExplainRequest
+         * @description Which paths lead from a history to an item.
+         */
+        ExplainRequest: {
+            item: string | number;
+            /**
+             * @description Item ids, oldest first. Pass either this or `user`.
+             * @default null
+             */
+            history?: (string | number)[] | null;
+            /**
+             * @description A user whose history is in the user store.
+             * @default null
+             */
+            user?: string | number | null;
             /**
              * @description Paths to keep per layer; by default the model's.
              * @default null
              */
             beam?: number | null;
-            /**
-             * @description Items to score at most; replaces `beam`.
-             * @default null
-             */
-            candidates?: number | null;
-            /**
-             * @description Leave out the items of the history.
-             * @default true
-             */
-            exclude_seen?: boolean;
-            /**
-             * @description Recommend only these items.
-             * @default null
-             */
-            allow?: (string | number)[] | null;
-            /**
-             * @description Leave out these items.
-             * @default []
-             */
-            deny?: (string | number)[];
-            /**
-             * @description Conditions on the catalogue table: a value, a list of values, or `min` and `max`.
-             * @default null
-             */
-            where?: Record<string, never> | null;
-        };
+        } & ({
+            history: unknown[];
+        } | {
+            user: string | number;
+        });
         /**
-         * RankedItem
-         * @description A candidate with the parts of its score.
+         * ExplainResponse
+         * @description The paths that lead to an item.
          */
-        RankedItem: {
-            id: string | number;
-            rank: number;
-            score: number;
-            parts: components["schemas"]["ScoreParts"];
-            /** @description p(item | history) over the paths that were followed. */
-            probability: number;
-            /**
-             * @description What brought it; `listed` if few items are eligible and each is scored.
-             * @enum {unknown}
-             */
-            source: "both" | "listed" | "neighbours" | "paths";
-            /** @description Its paths that the beam found. */
-            paths: number[][];
-            recommended: boolean;
-            /** @default null */
-            title?: string | null;
-            /** @default null */
-            details?: Record<string, never> | null;
-        };
-        /**
-         * ExploreReplay
-         * @description How the index came to be.
-         */
-        ExploreReplay: {
+        ExplainResponse: {
             model: string;
-            /** @description Whether paths were recorded; if not, only figures are known. */
-            recorded: boolean;
+            explanation: components["schemas"]["Explanation"];
+        };
+        /**
+         * EventsResponse
+         * @description The events are stored.
+         */
+        EventsResponse: {
+            model: string;
+            stored: number;
+        };
+        /**
+         * RecommendResponse
+         * @description `items` for one query, or `results` for a batch, in the order of its queries.
+         */
+        RecommendResponse: {
+            model: string;
+            /** @default null */
+            items?: components["schemas"]["RecommendedItem"][] | null;
             /**
-             * @description EM rounds, or publishes of a live model.
+             * @description History items that are not in the catalogue and were ignored.
+             * @default 0
+             */
+            unknown?: number;
+            /** @default null */
+            results?: components["schemas"]["QueryResult"][] | null;
+        } & ({
+            items: unknown[];
+        } | {
+            results: unknown[];
+        });
+        /**
+         * QueryResult
+         * @description The result of one query of a batch.
+         */
+        QueryResult: {
+            items: components["schemas"]["RecommendedItem"][];
+            /**
+             * @description History items that are not in the catalogue and were ignored.
+             * @default 0
+             */
+            unknown?: number;
+        };
+        /**
+         * ExploreCompare
+         * @description What changed from the other model to this one.
+         */
+        ExploreCompare: {
+            model: string;
+            other: string;
+            /** @description Whether K, D and J agree, so that paths can be compared. */
+            same_structure: boolean;
+            common_items: number;
+            only_here: number;
+            only_there: number;
+            new_items: components["schemas"]["NamedItem"][];
+            gone_items: components["schemas"]["NamedItem"][];
+            /** @description Share of the paths of common items that both have. */
+            paths_kept: number | null;
+            /** @description Common items by the number of paths kept: 0, 1, .. J. */
+            kept_counts: number[];
+            /** @description The mean over the sampled items. */
+            companions_kept: number | null;
+            /** @description Items whose companions were compared. */
+            sample: number;
+            moved: components["schemas"]["MovedItem"][];
+            num_moved: number;
+            page: number;
+            pages: number;
+            /** @description Items per answer. */
+            n: number;
+            /**
+             * @description Recorded histories, or single popular items.
              * @enum {unknown}
              */
-            source: "live" | "training";
-            /** @description What is missing, and how to record it. */
-            note: string | null;
-            /** @description Items whose paths were recorded. */
-            sample: number;
-            rounds: components["schemas"]["ReplayRound"][];
-            items: components["schemas"]["ReplayItem"][];
-            /** @description All epochs of the training, with their losses. */
-            losses: components["schemas"]["Round"][];
+            histories: "popular items" | "recorded";
+            /** @description Those that changed most. */
+            answers: components["schemas"]["ChangedAnswer"][];
+            num_answers: number;
+            /** @description The mean over all histories. */
+            overlap: number | null;
+            /** @description Share of the histories with the same first item. */
+            first_same: number | null;
         };
         /**
-         * ReplayRound
-         * @description The sampled items after a round.
+         * MovedItem
+         * @description An item in both models.
          */
-        ReplayRound: {
-            number: number;
-            /** @description The share of the paths that the round before did not have. */
-            moved: number | null;
-            /** @description Paths with a sampled item. */
-            used_paths: number;
-            /** @description Sampled items by layer and node, in cells as in the overview. */
-            loads: number[][];
-            /** @description Paths by number of sampled items. */
-            sizes: {
-                [key: string]: number;
-            };
-            figures: {
-                [key: string]: number;
-            };
-            /** @default [] */
-            warnings?: string[];
-            /**
-             * @description Of a publish, in seconds since 1970.
-             * @default null
-             */
-            time?: number | null;
-        };
-        /**
-         * ReplayItem
-         * @description An item and its paths after each round.
-         */
-        ReplayItem: {
+        MovedItem: {
             id: string | number;
             interactions: number;
-            /** @description By round, in the order of `rounds`. */
-            paths: number[][][];
+            /** @description Paths that it has in both. */
+            kept: number;
+            /** @description Share of the items on its paths that share a path with it in both (Jaccard). */
+            companions_kept: number | null;
+            /** @description Its paths in the other model. */
+            before: number[][];
+            after: number[][];
             /** @default null */
             title?: string | null;
         };
         /**
-         * ReplayQuery
-         * @description Which items to follow.
+         * ChangedAnswer
+         * @description The answers of both models to a history.
          */
-        ReplayQuery: {
-            /**
-             * @description Items to follow, the most popular recorded ones.
-             * @default 200
-             */
-            items?: number;
+        ChangedAnswer: {
+            number: number;
+            history: components["schemas"]["NamedItem"][];
+            /** @description Share of the first n items that both recommend. */
+            overlap: number;
+            /** @description The answer of the other model. */
+            before: components["schemas"]["NamedItem"][];
+            after: components["schemas"]["NamedItem"][];
         };
         /**
-         * PathsQuery
-         * @description Which paths to list.
+         * ModelInfo
+         * @description The served model.
          */
-        PathsQuery: {
-            /**
-             * @description Nodes joined by hyphens, as 3-17; empty: all.
-             * @default
-             */
-            prefix?: string;
-            /**
-             * @description The order of the paths: the largest first, or by nodes.
-             * @default items
-             * @enum {unknown}
-             */
-            sort?: "interactions" | "items" | "path";
-            /**
-             * @description The page, from 1.
-             * @default 1
-             */
-            page?: number;
-            /**
-             * @description Entries per page.
-             * @default 50
-             */
-            size?: number;
-        };
-        /**
-         * SharedValue
-         * @description An attribute value that items of a path have in common.
-         */
-        SharedValue: {
-            column: string;
-            value: string;
-            /** @description Items of the sample that have it. */
+        ModelInfo: {
+            model: string;
+            estimator: string;
             items: number;
-            sample: number;
-            /** @description The share of a sample of the catalogue that has it. */
-            catalogue_share: number;
-        };
-        /**
-         * PathQuery
-         * @description Which path, and which of its items.
-         */
-        PathQuery: {
-            path: string;
-            /**
-             * @description The page, from 1.
-             * @default 1
-             */
-            page?: number;
-            /**
-             * @description Entries per page.
-             * @default 50
-             */
-            size?: number;
+            /** @description The type of the item ids: `int` or `str`. */
+            ids: string;
+            /** @description Latest history items that a query uses; null: all. */
+            history_length: number | null;
+            /** @description When this worker loaded it, in UTC. */
+            loaded: string;
+            /** @description Columns that `where` can use. */
+            attributes: string[];
+            /** @description Hyper-parameters. */
+            config: Record<string, never>;
+            /** @description Statistics of the index; null if the model has none. */
+            health: components["schemas"]["IndexHealth"] | null;
         };
         /**
          * PathCard
@@ -642,6 +1495,19 @@ export interface components {
             shared: components["schemas"]["SharedValue"][];
         };
         /**
+         * SharedValue
+         * @description An attribute value that items of a path have in common.
+         */
+        SharedValue: {
+            column: string;
+            value: string;
+            /** @description Items of the sample that have it. */
+            items: number;
+            sample: number;
+            /** @description The share of a sample of the catalogue that has it. */
+            catalogue_share: number;
+        };
+        /**
          * NearPath
          * @description A path with a common prefix.
          */
@@ -665,194 +1531,12 @@ export interface components {
             left: number;
         };
         /**
-         * ItemsQuery
-         * @description Which items to list.
+         * ForgottenUser
+         * @description The history of the user is removed.
          */
-        ItemsQuery: {
-            /**
-             * @description An id, or beginnings of words of the title; empty: all items.
-             * @default
-             */
-            search?: string;
-            /**
-             * @description The page, from 1.
-             * @default 1
-             */
-            page?: number;
-            /**
-             * @description Entries per page.
-             * @default 20
-             */
-            size?: number;
-        };
-        /**
-         * SizeClass
-         * @description Paths with so many items.
-         */
-        SizeClass: {
-            low: number;
-            high: number;
-            paths: number;
-            items: number;
-        };
-        /**
-         * ItemQuery
-         * @description Which item.
-         */
-        ItemQuery: {
-            id: string;
-        };
-        /**
-         * PrefixChild
-         * @description A node below a prefix.
-         */
-        PrefixChild: {
-            node: number;
-            items: number;
-            paths: number;
-            /** @description Interactions in the training data. */
-            interactions: number;
-        };
-        /**
-         * Abilities
-         * @description Which parts of the page have something to show.
-         */
-        Abilities: {
-            titles: boolean;
-            /** @description Columns that `where` can use. */
-            attributes: string[];
-            /** @description Whether items with common users join the candidates. */
-            neighbours: boolean;
-            /** @description Whether the paths of sampled items were recorded round by round. */
-            rounds: boolean;
-            /** @description Whether sample histories were recorded. */
-            histories: boolean;
-            /** @description Whether a second model is given. */
-            comparison: boolean;
-            /** @description Whether the model changes while it is served. */
-            live: boolean;
-        };
-        /**
-         * ExploreOverview
-         * @description The index at a glance.
-         */
-        ExploreOverview: {
+        ForgottenUser: {
             model: string;
-            estimator: string;
-            items: number;
-            /** @description Interactions in the training data. */
-            interactions: number;
-            /** @description K, nodes per layer. */
-            num_nodes: number;
-            /** @description D, layers. */
-            depth: number;
-            /** @description J. */
-            paths_per_item: number;
-            used_paths: number;
-            /** @description Items on all paths, each counted once per path. */
-            entries: number;
-            /** @description The default beam of a query. */
-            beam: number;
-            /** @description Latest history items that a query uses. */
-            history_length: number | null;
-            layers: components["schemas"]["LayerLoad"][];
-            /** @description The busiest prefixes, parents before their children. */
-            flows: components["schemas"]["PrefixFlow"][];
-            sizes: components["schemas"]["SizeClass"][];
-            /** @description The paths with the most items. */
-            largest: components["schemas"]["PathSummary"][];
-            health: components["schemas"]["IndexHealth"];
-            warnings: components["schemas"]["ExploreWarning"][];
-            rounds: components["schemas"]["Round"][];
-            /** @description What training chose, and why. */
-            choices: string[];
-            abilities: components["schemas"]["Abilities"];
-            /** @description Hyper-parameters. */
-            config: Record<string, never>;
-        };
-        /**
-         * PathSummary
-         * @description A path in a list.
-         */
-        PathSummary: {
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            path: number[];
-            items: number;
-            /** @description Interactions in the training data. */
-            interactions: number;
-            /** @default null */
-            label?: components["schemas"]["PathLabel"] | null;
-            /**
-             * @description Its most popular items.
-             * @default []
-             */
-            first?: components["schemas"]["NamedItem"][];
-        };
-        /**
-         * IndexHealth
-         * @description Figures of one assignment (item, path).
-         */
-        IndexHealth: {
-            num_items: number;
-            paths_per_item: number;
-            num_nodes: number;
-            depth: number;
-            used_paths: number;
-            mean_size: number;
-            item_mean_size: number;
-            median_size: number;
-            p99_size: number;
-            top_size: number;
-            size_histogram: {
-                [key: string]: number;
-            };
-            entropy: number[];
-            entropy_share: number[];
-            dead_nodes: number[];
-            distinct_paths: number;
-            unreachable_items: number;
-            overlap: number | null;
-        };
-        /**
-         * FollowedPath
-         * @description A path that the beam followed to the end.
-         */
-        FollowedPath: {
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            path: number[];
-            rank: number;
-            probability: number;
-            items: number;
-            /** @description Its items that were scored. */
-            candidates: number;
-            /** @default null */
-            label?: components["schemas"]["PathLabel"] | null;
-        };
-        /**
-         * ErrorResponse
-         * @description The body of every response with a status of 400 or above.
-         */
-        ErrorResponse: {
-            error: components["schemas"]["ErrorDetail"];
-            /** @default null */
-            model?: string | null;
-        };
-        /**
-         * ErrorDetail
-         * @description Why a request failed.
-         */
-        ErrorDetail: {
-            /** @description The exception that `pathdex.Client` raises. */
-            type: string;
-            message: string;
-            /** @default null */
-            field?: string | null;
-            /** @default null */
-            value?: unknown;
-            /** @default null */
-            rule?: string | null;
-            /** @default null */
-            remedy?: string | null;
+            user: string;
         };
         /**
          * WhyQuery
@@ -899,61 +1583,78 @@ export interface components {
             item: string | number;
         };
         /**
-         * ExplorePaths
-         * @description The nodes and paths under a prefix.
+         * ExploreWhy
+         * @description Why an item is in the answer to a query, or why not.
          */
-        ExplorePaths: {
+        ExploreWhy: {
             model: string;
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            prefix: number[];
-            /** @description Items on these paths, each counted once per path. */
-            items: number;
-            /** @description Interactions in the training data. */
-            interactions: number;
-            label: components["schemas"]["PathLabel"] | null;
-            /** @description The busiest nodes of the next layer, largest first. */
-            children: components["schemas"]["PrefixChild"][];
-            num_children: number;
-            paths: components["schemas"]["PathSummary"][];
-            num_paths: number;
-            page: number;
-            pages: number;
-        };
-        /**
-         * ExploreItems
-         * @description Items, the most popular first; an exact id comes before all.
-         */
-        ExploreItems: {
-            model: string;
-            search: string;
-            items: components["schemas"]["ItemEntry"][];
-            total: number;
-            page: number;
-            pages: number;
-            /** @description Items whose titles are searched, the most popular; the others are found by id only. */
-            searched: number;
-        };
-        /**
-         * CompareQuery
-         * @description Which page of the items that moved.
-         */
-        CompareQuery: {
+            item: string | number;
+            title: string | null;
             /**
-             * @description First those that kept the fewest companions or paths, or the most popular.
-             * @default companions
+             * @description `beam`: all its paths were lost; `candidates`: found, but beyond the candidate limit; `score`: others score higher.
              * @enum {unknown}
              */
-            sort?: "companions" | "interactions" | "paths";
-            /**
-             * @description The page, from 1.
-             * @default 1
-             */
-            page?: number;
-            /**
-             * @description Entries per page.
-             * @default 50
-             */
-            size?: number;
+            reason: "beam" | "candidates" | "denied" | "no path" | "not allowed" | "recommended" | "score" | "seen" | "where";
+            /** @description The reason in a sentence. */
+            text: string;
+            /** @description Its rank among the candidates, from 1. */
+            rank: number | null;
+            score: number | null;
+            /** @description The score of the n-th item. */
+            needed: number | null;
+            parts: components["schemas"]["ScoreParts"] | null;
+            /** @description The parts of the score of the n-th item. */
+            needed_parts: components["schemas"]["ScoreParts"] | null;
+            /** @description The layer at which the last of its paths was lost. */
+            layer: number | null;
+            /** @description The smallest beam that finds it. */
+            smallest_beam: number | null;
+            paths: components["schemas"]["WhyPath"][];
+        };
+        /**
+         * ScoreParts
+         * @description The summands of a final score.
+         */
+        ScoreParts: {
+            /** @description Inner product of the vectors of user and item. */
+            reranker: number;
+            /** @description The item's bias, which grows with its popularity. */
+            bias: number;
+            /** @description The path weight times log p(item | history). */
+            path: number;
+            /** @description From items with common users; 0 without neighbours. */
+            neighbours: number;
+        };
+        /**
+         * WhyPath
+         * @description One of the item's paths.
+         */
+        WhyPath: {
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            path: number[];
+            probability: number;
+            /** @description Its rank in the beam, from 1; null if the beam lost it. */
+            rank: number | null;
+            /** @description The layer, from 1, at which the beam lost it. */
+            lost_at: number | null;
+            items: number;
+            layers: components["schemas"]["LostLayer"][];
+        };
+        /**
+         * LostLayer
+         * @description A layer of an item's path in the beam.
+         */
+        LostLayer: {
+            layer: number;
+            node: number;
+            /** @description p(prefix | history). */
+            probability: number;
+            /** @description p(node | history, nodes before). */
+            step: number;
+            /** @description The lowest probability that the beam kept; null if empty. */
+            threshold: number | null;
+            /** @description Whether the beam kept the prefix. */
+            kept: boolean;
         };
         /**
          * ExploreTrace
@@ -988,6 +1689,88 @@ export interface components {
             /** @description The recommended items, then the next ones. */
             items: components["schemas"]["RankedItem"][];
         };
+        /**
+         * BeamLayer
+         * @description What the beam did on a layer.
+         */
+        BeamLayer: {
+            layer: number;
+            /** @description Prefixes that it kept. */
+            kept: number;
+            /** @description Prefixes in use below those that it kept on the layer before. */
+            compared: number;
+            /** @description The probability of the kept prefixes together. */
+            mass: number;
+            /** @description The probability of all that were compared. */
+            compared_mass: number;
+            /** @description The lowest probability kept. */
+            threshold: number | null;
+            /** @description The most probable ones kept, then those pruned. */
+            prefixes: components["schemas"]["BeamPrefix"][];
+        };
+        /**
+         * BeamPrefix
+         * @description A prefix that the beam compared on a layer.
+         */
+        BeamPrefix: {
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            prefix: number[];
+            /** @description p(prefix | history). */
+            probability: number;
+            /** @description p(last node | history, nodes before). */
+            step: number;
+            kept: boolean;
+            /** @description From 1, among all that were compared. */
+            rank: number;
+            /** @description Items under it, each counted once per path. */
+            items: number;
+        };
+        /**
+         * FollowedPath
+         * @description A path that the beam followed to the end.
+         */
+        FollowedPath: {
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            path: number[];
+            rank: number;
+            probability: number;
+            items: number;
+            /** @description Its items that were scored. */
+            candidates: number;
+            /** @default null */
+            label?: components["schemas"]["PathLabel"] | null;
+        };
+        /**
+         * RankedItem
+         * @description A candidate with the parts of its score.
+         */
+        RankedItem: {
+            id: string | number;
+            rank: number;
+            score: number;
+            parts: components["schemas"]["ScoreParts"];
+            /** @description p(item | history) over the paths that were followed. */
+            probability: number;
+            /**
+             * @description What brought it; `listed` if few items are eligible and each is scored.
+             * @enum {unknown}
+             */
+            source: "both" | "listed" | "neighbours" | "paths";
+            /** @description Its paths that the beam found. */
+            paths: number[][];
+            recommended: boolean;
+            /** @default null */
+            title?: string | null;
+            /** @default null */
+            details?: Record<string, never> | null;
+        };
+        /**
+         * RemoveItemsRequest
+         * @description Items to remove.
+         */
+        RemoveItemsRequest: {
+            ids: (string | number)[];
+        };
     };
     responses: never;
     parameters: never;
@@ -996,4 +1779,2172 @@ export interface components {
     pathItems: never;
 }
 export type $defs = Record<string, never>;
-export type operations = Record<string, never>;
+export interface operations {
+    recommend: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "history": [
+                 *         260,
+                 *         1196
+                 *       ],
+                 *       "n": 10,
+                 *       "deny": [
+                 *         1210
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["RecommendRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecommendResponse"];
+                };
+            };
+            /** @description The body is not JSON, or the request is not HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is compressed, or its content type is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    similar: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "item": 260,
+                 *       "n": 10
+                 *     }
+                 */
+                "application/json": components["schemas"]["SimilarRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimilarResponse"];
+                };
+            };
+            /** @description The body is not JSON, or the request is not HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is compressed, or its content type is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "history": [
+                 *         260,
+                 *         1196
+                 *       ],
+                 *       "item": 1210
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExplainRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExplainResponse"];
+                };
+            };
+            /** @description The body is not JSON, or the request is not HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is compressed, or its content type is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    why_not: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "history": [
+                 *         260,
+                 *         1196
+                 *       ],
+                 *       "item": 1210,
+                 *       "n": 10
+                 *     }
+                 */
+                "application/json": components["schemas"]["WhyNotRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhyNotResponse"];
+                };
+            };
+            /** @description The body is not JSON, or the request is not HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is compressed, or its content type is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    events: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "user": "ada",
+                 *       "items": [
+                 *         260,
+                 *         1196
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["EventsRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventsResponse"];
+                };
+            };
+            /** @description The body is not JSON, or the request is not HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is compressed, or its content type is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredHistory"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    forget_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForgottenUser"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    add_items: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": 1210,
+                 *       "like": [
+                 *         260
+                 *       ],
+                 *       "attributes": {
+                 *         "genre": "drama|crime"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["AddItemsRequest"];
+            };
+        };
+        responses: {
+            /** @description The changes are in the stream. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemsResponse"];
+                };
+            };
+            /** @description The body is not JSON, or the request is not HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The server has no stream of events. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is compressed, or its content type is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    remove_items: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ids": [
+                 *         1210
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["RemoveItemsRequest"];
+            };
+        };
+        responses: {
+            /** @description The changes are in the stream. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemsResponse"];
+                };
+            };
+            /** @description The body is not JSON, or the request is not HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The server has no stream of events. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is compressed, or its content type is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    item: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemInfo"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    remove_item: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The changes are in the stream. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemsResponse"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The server has no stream of events. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    path: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PathInfo"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelInfo"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    live: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthStatus"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ready. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthStatus"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthStatus"];
+                };
+            };
+        };
+    };
+    metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    openapi: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    root: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description See /docs. */
+            307: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    docs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_overview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreOverview"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_paths: {
+        parameters: {
+            query?: {
+                /** @description Nodes joined by hyphens, as 3-17; empty: all. */
+                prefix?: string;
+                /** @description The order of the paths: the largest first, or by nodes. */
+                sort?: "interactions" | "items" | "path";
+                /** @description The page, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExplorePaths"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_path: {
+        parameters: {
+            query?: {
+                /** @description The page, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                size?: number;
+            };
+            header?: never;
+            path: {
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PathCard"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_items: {
+        parameters: {
+            query?: {
+                /** @description An id, or beginnings of words of the title; empty: all items. */
+                search?: string;
+                /** @description The page, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreItems"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_item: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemCard"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_query: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "history": [
+                 *         260,
+                 *         1196
+                 *       ],
+                 *       "n": 10,
+                 *       "beam": 50,
+                 *       "deny": [
+                 *         1210
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExploreQuery"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreTrace"];
+                };
+            };
+            /** @description The body is not JSON, or the request is not HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is compressed, or its content type is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_why: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "history": [
+                 *         260,
+                 *         1196
+                 *       ],
+                 *       "item": 1210,
+                 *       "n": 10
+                 *     }
+                 */
+                "application/json": components["schemas"]["WhyQuery"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreWhy"];
+                };
+            };
+            /** @description The body is not JSON, or the request is not HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is compressed, or its content type is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_replay: {
+        parameters: {
+            query?: {
+                /** @description Items to follow, the most popular recorded ones. */
+                items?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreReplay"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_compare: {
+        parameters: {
+            query?: {
+                /** @description First those that kept the fewest companions or paths, or the most popular. */
+                sort?: "companions" | "interactions" | "paths";
+                /** @description The page, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreCompare"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description See /explore/. */
+            307: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_page: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description Not changed since the ETag. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_asset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description Not changed since the ETag. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+}

@@ -1,7 +1,10 @@
 /** The server's answers, generated from its OpenAPI document. */
-import type { components } from "./schema";
+import type { components, paths } from "./schema";
 
 type Schemas = components["schemas"];
+
+/** What may follow the `?` of a route. */
+type Parameters<Route extends keyof paths> = paths[Route] extends { get: { parameters: { query?: infer Query } } } ? NonNullable<Query> : never;
 
 /** An item id. Integers beyond 2^53 are kept as `bigint`, see json.ts; they are only shown and sent back. */
 export type Id = string | number | bigint;
@@ -49,12 +52,12 @@ export type MovedItem = WithIds<Schemas["MovedItem"]>;
 export type ChangedAnswer = WithIds<Schemas["ChangedAnswer"]>;
 
 export type Conditions = { [column: string]: unknown };
-export type PathsQuery = Schemas["PathsQuery"];
-export type PathQuery = Schemas["PathQuery"];
-export type ItemsQuery = Schemas["ItemsQuery"];
-export type ItemQuery = Schemas["ItemQuery"];
-export type ReplayQuery = Schemas["ReplayQuery"];
-export type CompareQuery = Schemas["CompareQuery"];
+export type PathsQuery = Parameters<"/v1/explore/paths">;
+export type PathQuery = { path: string } & Parameters<"/v1/explore/paths/{path}">;
+export type ItemsQuery = Parameters<"/v1/explore/items">;
+export type ItemQuery = { id: string };
+export type ReplayQuery = Parameters<"/v1/explore/replay">;
+export type CompareQuery = Parameters<"/v1/explore/compare">;
 export type TraceQuery = Omit<Schemas["ExploreQuery"], "history" | "allow" | "deny" | "where"> & {
   history: Id[];
   allow?: Id[] | null;

@@ -19,7 +19,7 @@ export function Line({ title, points, now, format, unit = "round" }: { title: st
   const last = points.at(-1)?.round ?? 1;
   const x = (round: number): number => PAD.left + ((round - first) / Math.max(last - first, 1)) * (width - PAD.left - PAD.right);
   const y = (value: number): number => (high === low ? HEIGHT / 2 : HEIGHT - PAD.bottom - ((value - low) / (high - low)) * (HEIGHT - PAD.top - PAD.bottom));
-  const shown = points.findLast((point) => now === null || point.round <= now) ?? points.at(-1);
+  const shown = points.filter((point) => now === null || point.round <= now).at(-1) ?? points.at(-1);
   const lastPoint = points.at(-1);
   return (
     <div ref={box}>

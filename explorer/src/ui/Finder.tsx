@@ -69,6 +69,7 @@ export function Finder({
         id={id}
         type="search"
         role="combobox"
+        list={undefined}
         autocomplete="off"
         spellcheck={false}
         placeholder={placeholder}

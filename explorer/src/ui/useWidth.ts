@@ -2,7 +2,7 @@
 import type { RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-export function useWidth<E extends Element>(): [RefObject<E>, number] {
+export function useWidth<E extends Element>(): [RefObject<E | null>, number] {
   const element = useRef<E>(null);
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
