@@ -39,7 +39,7 @@ export function plainValue(value: unknown): string {
   if (Array.isArray(value)) return value.map(plainValue).join(", ");
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "number") return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)));
-  return value === null || value === undefined ? "–" : String(value);
+  return value === null || value === undefined ? "–" : String(value).replace(/(\S)\|(?=\S)/g, "$1, ");
 }
 
 /** `entropy_share` as `Entropy share`. */

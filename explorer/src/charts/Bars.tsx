@@ -17,7 +17,7 @@ export function Bars({ bars, names, most }: { bars: readonly Bar[]; names?: stri
         <li key={bar.key}>
           <span class="name">{bar.name}</span>
           <span class="track">
-            <span class={bar.soft ? "fill soft" : "fill"} style={{ width: `${Math.min(1, bar.value / top) * 68}%` }} />
+            <span class={bar.soft ? "fill soft" : "fill"} style={{ width: `${Math.min(1, bar.value / top) * 52}%` }} />
             <span class="amount">{bar.amount}</span>
           </span>
         </li>

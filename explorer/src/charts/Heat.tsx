@@ -71,7 +71,7 @@ function Strip({ layer, most, width, sorted, linked }: { layer: Loads; most: num
   const cells = layer.items.length;
   const columns = columnsFor(cells, width);
   const rows = Math.ceil(cells / columns);
-  const cellWidth = Math.min((width + GAP) / columns, 64);
+  const cellWidth = Math.min((width + GAP) / columns, 96);
   const height = Math.max(12, Math.min(cellWidth, rows > 1 ? 22 : 34));
   const order = layer.items.map((_, cell) => cell);
   if (sorted) order.sort((a, b) => (layer.items[b] ?? 0) - (layer.items[a] ?? 0));

@@ -7,8 +7,8 @@ export interface Point {
   value: number;
 }
 
-const HEIGHT = 96;
-const PAD = { left: 6, right: 52, top: 20, bottom: 18 };
+const HEIGHT = 84;
+const PAD = { left: 6, right: 10, top: 10, bottom: 18 };
 
 export function Line({ title, points, now, format, unit = "round" }: { title: string; points: readonly Point[]; now: number | null; format: (value: number) => string; unit?: string }): JSX.Element {
   const [box, width] = useWidth<HTMLDivElement>();
@@ -23,7 +23,9 @@ export function Line({ title, points, now, format, unit = "round" }: { title: st
   const lastPoint = points.at(-1);
   return (
     <div ref={box}>
-      <h3>{title}</h3>
+      <h3 class="line-title">
+        <span>{title}</span> <span>{shown && format(shown.value)}</span>
+      </h3>
       {width > 0 && shown && lastPoint && (
         <svg width={width} height={HEIGHT} role="img" aria-label={`${title}: ${format(values[0] ?? 0)} in ${unit} ${first}, ${format(lastPoint.value)} in ${unit} ${last}`}>
           <line class="axis" x1={PAD.left} x2={width - PAD.right} y1={HEIGHT - PAD.bottom} y2={HEIGHT - PAD.bottom} />
@@ -32,9 +34,6 @@ export function Line({ title, points, now, format, unit = "round" }: { title: st
             <circle key={point.round} class="point" cx={x(point.round)} cy={y(point.value)} r={2.5} data-tip={`${unit} ${point.round}: ${format(point.value)}`} />
           ))}
           <circle class="point now" cx={x(shown.round)} cy={y(shown.value)} r={5} stroke-width={2} />
-          <text x={Math.min(x(shown.round) + 9, width - PAD.right + 9)} y={y(shown.value) + 4} font-weight="600">
-            {format(shown.value)}
-          </text>
           <text class="soft" x={PAD.left} y={HEIGHT - 3}>
             {first}
           </text>

@@ -1,6 +1,6 @@
 /** The beam layer by layer: which prefixes were compared, which were kept, and how likely each is. */
 import type { JSX } from "preact";
-import type { BeamLayer, BeamPrefix } from "../api/types";
+import type { BeamLayer, BeamPrefix, FollowedPath } from "../api/types";
 import { count, counted, percent } from "../format";
 import { useModel } from "../model";
 import { nodesPlace } from "../router";
@@ -27,13 +27,17 @@ export function rowsOf(layer: BeamLayer, asked: ReadonlySet<string>): Row[] {
   return chosen.map((one, index) => ({ ...one, y: HEAD + index * ROW + (one.kept ? 0 : 8) }));
 }
 
-export function Beam({ layers, asked }: { layers: readonly BeamLayer[]; asked: ReadonlySet<string> }): JSX.Element {
+export function Beam({ layers, paths, asked }: { layers: readonly BeamLayer[]; paths: readonly FollowedPath[]; asked: ReadonlySet<string> }): JSX.Element {
   const [box, width] = useWidth<HTMLDivElement>();
   const { depth } = useModel();
   const across = width / Math.max(layers.length, 1) >= 118;
   const columns = layers.map((layer) => rowsOf(layer, asked));
-  const columnWidth = across ? width / layers.length : width;
-  const gap = across ? Math.min(90, columnWidth * 0.24) : 0;
+  const gap = across ? Math.min(70, (width / layers.length) * 0.22) : 0;
+  const labels = new Map(paths.flatMap((path) => (path.label ? [[path.path.join("-"), path.label.text] as const] : [])));
+  // The last layer also has the labels of whole paths, if there is room for them.
+  const extra = labels.size > 0 && width > 620 ? Math.min(190, width * 0.26) : 0;
+  const inner = across ? (width - extra - gap * (layers.length - 1)) / layers.length : width - extra;
+  const start = (index: number): number => (across ? index * (inner + gap) : 0);
   const heightOf = (rows: readonly Row[]): number => (rows.at(-1)?.y ?? HEAD) + ROW + 22;
   const starts = columns.map((_, index) => (across ? 0 : columns.slice(0, index).reduce((sum, rows) => sum + heightOf(rows) + 10, 0)));
   const height = across ? Math.max(...columns.map(heightOf)) : (starts.at(-1) ?? 0) + heightOf(columns.at(-1) ?? []);
@@ -44,8 +48,8 @@ export function Beam({ layers, asked }: { layers: readonly BeamLayer[]; asked: R
           {across &&
             columns.slice(1).map((rows, index) => {
               const parents = new Map(columns[index]?.map((row) => [row.key, row]));
-              const right = (index + 1) * columnWidth - gap + 4;
-              const left = (index + 1) * columnWidth - 4;
+              const right = start(index) + inner + 4;
+              const left = start(index + 1) + 6;
               return (
                 <g key={index} class={`beam-layer layer-${index + 2}`} aria-hidden="true">
                   {rows.map((row) => {
@@ -60,8 +64,8 @@ export function Beam({ layers, asked }: { layers: readonly BeamLayer[]; asked: R
             })}
           {layers.map((layer, index) => (
             <g key={layer.layer} class={`beam-layer layer-${index + 1}`}>
-              <g transform={`translate(${across ? index * columnWidth : 0}, ${starts[index]})`}>
-                <Column layer={layer} rows={columns[index] ?? []} width={columnWidth - gap} depth={depth} asked={asked} />
+              <g transform={`translate(${start(index)}, ${starts[index]})`}>
+                <Column layer={layer} rows={columns[index] ?? []} width={inner} extra={index === layers.length - 1 ? extra : 0} labels={labels} depth={depth} asked={asked} />
               </g>
             </g>
           ))}
@@ -71,7 +75,18 @@ export function Beam({ layers, asked }: { layers: readonly BeamLayer[]; asked: R
   );
 }
 
-function Column({ layer, rows, width, depth, asked }: { layer: BeamLayer; rows: readonly Row[]; width: number; depth: number; asked: ReadonlySet<string> }): JSX.Element {
+interface ColumnProps {
+  layer: BeamLayer;
+  rows: readonly Row[];
+  width: number;
+  /** Room for labels on the right. */
+  extra: number;
+  labels: ReadonlyMap<string, string>;
+  depth: number;
+  asked: ReadonlySet<string>;
+}
+
+function Column({ layer, rows, width, extra, labels, depth, asked }: ColumnProps): JSX.Element {
   const top = Math.max(1e-30, ...rows.map((row) => row.probability));
   const room = Math.max(8, width - LABEL - VALUE - 6);
   const keptShown = rows.filter((row) => row.kept).length;
@@ -90,7 +105,7 @@ function Column({ layer, rows, width, depth, asked }: { layer: BeamLayer; rows: 
         return (
           <a key={row.key} href={nodesPlace(row.prefix, depth)} class={name} aria-label={tip.replaceAll("\n", ", ")} data-tip={tip}>
             <g transform={`translate(0, ${row.y})`}>
-              <rect class="target" width={width} height={ROW} />
+              <rect class="target" width={width + extra} height={ROW} rx={3} />
               <text x={LABEL - 8} y={15} text-anchor="end">
                 {row.prefix.at(-1)}
               </text>
@@ -98,6 +113,11 @@ function Column({ layer, rows, width, depth, asked }: { layer: BeamLayer; rows: 
               <text class="soft" x={LABEL + Math.max(1.5, (row.probability / top) * room) + 5} y={15}>
                 {percent(row.probability)}
               </text>
+              {extra > 0 && labels.has(row.key) && (
+                <text x={width + 8} y={15}>
+                  {shortened(labels.get(row.key) ?? "", extra - 8)}
+                </text>
+              )}
             </g>
           </a>
         );
@@ -108,3 +128,8 @@ function Column({ layer, rows, width, depth, asked }: { layer: BeamLayer; rows: 
     </>
   );
 }
+
+const shortened = (text: string, width: number): string => {
+  const room = Math.floor(width / 6.4);
+  return text.length <= room ? text : `${text.slice(0, room - 1).trimEnd()}…`;
+};

@@ -2,13 +2,13 @@
 import type { JSX } from "preact";
 import type { Id, RankedItem, Trace } from "../api/types";
 import { PartKeys, rangeOf, ScoreBar } from "../charts/ScoreBar";
-import { counted, nameOf } from "../format";
+import { counted, decimal, nameOf } from "../format";
 import { ItemLink, keyOf } from "../ui/Parts";
 
 const SOURCES: Record<RankedItem["source"], (item: RankedItem) => string> = {
-  paths: (item) => `on ${counted(item.paths.length, "followed path")}`,
-  neighbours: () => "from items with common users",
-  both: (item) => `on ${counted(item.paths.length, "followed path")}, and from common users`,
+  paths: (item) => counted(item.paths.length, "path"),
+  neighbours: () => "common users",
+  both: (item) => `${counted(item.paths.length, "path")} + common users`,
   listed: () => "one of few eligible items",
 };
 
@@ -30,6 +30,7 @@ export function Ranking({ trace, plain, asked, onAsk, children }: { trace: Trace
         </span>
         <span class="parts">
           <ScoreBar parts={item.parts} score={item.score} range={range} />
+          <span class="score">{decimal(item.score, 2)}</span>
         </span>
         <button type="button" class="quiet" aria-expanded={open} aria-label={`${item.recommended ? "Why" : "Why not"} ${nameOf(item)}?`} onClick={() => onAsk(open ? null : item.id)}>
           {item.recommended ? "Why?" : "Why not?"}

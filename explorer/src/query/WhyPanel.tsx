@@ -10,8 +10,6 @@ import { Answered } from "../ui/Answered";
 import { PathChips } from "../ui/Parts";
 import { requestOf, type QueryState } from "./request";
 
-const BOUND = 16;
-
 export function WhyPanel({ state, item, onBeam, onDeny }: { state: QueryState; item: Id; onBeam: (beam: number) => void; onDeny?: (() => void) | undefined }): JSX.Element {
   const answered = useAnswer("why", { ...requestOf(state), item }, 60);
   const why = answered.answer;
@@ -26,6 +24,8 @@ export function WhyPanel({ state, item, onBeam, onDeny }: { state: QueryState; i
 function Reason({ why, onBeam, onDeny }: { why: Why; onBeam: (beam: number) => void; onDeny?: (() => void) | undefined }): JSX.Element {
   const { parts, needed_parts: needed } = why;
   const range = rangeOf([parts, needed].filter((one) => one !== null && one !== undefined));
+  const smallest = Math.min(0.1, ...why.paths.flatMap((path) => path.layers.flatMap((layer) => [layer.probability, layer.threshold ?? 1])));
+  const low = Math.floor(Math.log10(Math.max(smallest, 1e-30))) - 0.2;
   return (
     <div class="why">
       <p class="verdict">{why.text}</p>
@@ -45,8 +45,9 @@ function Reason({ why, onBeam, onDeny }: { why: Why; onBeam: (beam: number) => v
           <ScoreBar parts={needed} score={why.needed} range={range} />
         </div>
       )}
+      {why.paths.length > 0 && <p class="muted">On each layer the beam keeps the beginnings of paths in the shaded range. The scale is logarithmic.</p>}
       {why.paths.map((path) => (
-        <Layers key={path.path.join("-")} path={path} />
+        <Layers key={path.path.join("-")} path={path} low={low} />
       ))}
       {onDeny && (
         <p>
@@ -59,11 +60,10 @@ function Reason({ why, onBeam, onDeny }: { why: Why; onBeam: (beam: number) => v
   );
 }
 
-/** Probabilities on a logarithmic scale from 10^-16 to 1. */
-const at = (probability: number): number => 100 * (1 + Math.max(-BOUND, Math.log10(Math.max(probability, 1e-300))) / BOUND);
-
-function Layers({ path }: { path: WhyPath }): JSX.Element {
+/** `low` is the logarithm of the left end of the scale; the right end is 1. */
+function Layers({ path, low }: { path: WhyPath; low: number }): JSX.Element {
   const { depth } = useModel();
+  const at = (probability: number): number => 100 * (1 - Math.max(low, Math.log10(Math.max(probability, 1e-300))) / low);
   return (
     <section class="why-path" aria-label={`Path ${path.path.join("-")}`}>
       <p class="panel-head">
@@ -76,7 +76,7 @@ function Layers({ path }: { path: WhyPath }): JSX.Element {
         {path.layers.map((layer) => {
           const text = `Layer ${layer.layer}, node ${layer.node}: p ${percent(layer.probability)}${layer.threshold === null ? "" : `; the beam kept ${percent(layer.threshold)} or more`}`;
           return (
-            <li key={layer.layer} class={layer.kept ? "" : "lost"}>
+            <li key={layer.layer} class={layer.kept ? "" : layer.layer === path.lost_at ? "lost" : "beyond"}>
               <span>layer {layer.layer}</span>
               <svg width="100%" height={20} role="img" aria-label={text} data-tip={text}>
                 {layer.threshold !== null && <rect class="kept-zone" x={`${at(layer.threshold)}%`} width={`${100 - at(layer.threshold)}%`} y={2} height={16} />}
@@ -85,7 +85,8 @@ function Layers({ path }: { path: WhyPath }): JSX.Element {
                 <circle class="point" cx={`${Math.min(99, Math.max(1, at(layer.probability)))}%`} cy={10} r={5} />
               </svg>
               <span class="outcome">
-                {percent(layer.probability)} {layer.kept ? "kept" : layer.layer === path.lost_at ? "lost here" : "not reached"}
+                {percent(layer.probability)}
+                {layer.kept ? ": kept" : layer.layer === path.lost_at ? `: lost here${layer.threshold === null ? "" : `, needed ${percent(layer.threshold)}`}` : ": not reached"}
               </span>
             </li>
           );

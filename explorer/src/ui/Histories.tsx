@@ -1,16 +1,21 @@
 /** Recorded histories, each of which opens as a query. */
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import type { LeadingHistory } from "../api/types";
 import { count, percent } from "../format";
 import { idText, placeOf } from "../router";
 import { Empty, History } from "./Parts";
 
+const FIRST = 6;
+
 export function Histories({ histories, nothing }: { histories: readonly LeadingHistory[] | null; nothing: string }): JSX.Element {
+  const [all, setAll] = useState(false);
   if (histories === null) return <Empty>No sample histories were recorded with this model.</Empty>;
   if (histories.length === 0) return <Empty>{nothing}</Empty>;
   return (
+    <>
     <ul class="histories">
-      {histories.map((one) => (
+      {(all ? histories : histories.slice(0, FIRST)).map((one) => (
         <li key={one.number}>
           <span class="muted">
             rank {count(one.rank)}
@@ -23,5 +28,11 @@ export function Histories({ histories, nothing }: { histories: readonly LeadingH
         </li>
       ))}
     </ul>
+    {!all && histories.length > FIRST && (
+      <button type="button" class="quiet more" onClick={() => setAll(true)}>
+        Show {histories.length - FIRST} more
+      </button>
+    )}
+    </>
   );
 }

@@ -142,10 +142,12 @@ export function Pager({
   );
 }
 
-export function History({ items, next }: { items: readonly NamedItem[]; next?: NamedItem | null | undefined }): JSX.Element {
+/** The latest items of a history, oldest first. */
+export function History({ items, next, shown = 5 }: { items: readonly NamedItem[]; next?: NamedItem | null | undefined; shown?: number }): JSX.Element {
   return (
     <span class="history">
-      {items.map((item, index) => (
+      {items.length > shown && <span class="muted">… </span>}
+      {items.slice(-shown).map((item, index) => (
         <span key={index} class="step">
           <ItemLink item={item} />
         </span>

@@ -1,5 +1,6 @@
 /** What changed from another model to this one: items that moved, answers that changed. */
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { useAnswer } from "../api/useAnswer";
 import type { ChangedAnswer, Compare, CompareQuery, NamedItem } from "../api/types";
 import { Bars } from "../charts/Bars";
@@ -14,6 +15,8 @@ const SORTS: readonly (readonly [NonNullable<CompareQuery["sort"]>, string])[] =
   ["paths", "new paths"],
   ["interactions", "most popular"],
 ];
+
+const FIRST = 4;
 
 export function CompareView({ options }: { options: URLSearchParams }): JSX.Element {
   const { abilities } = useModel();
@@ -91,11 +94,7 @@ function Found({ compare, sort }: { compare: Compare; sort: string }): JSX.Eleme
         </Panel>
         <Panel wide title="Answers that changed" note={`The answers of both models to ${counted(compare.num_answers, "history", "histories")}${compare.histories === "popular items" ? ", each one popular item" : ""}; those that changed most come first. Struck out: no longer in the answer. Bold: new in it.`}>
           {compare.answers.length > 0 ? (
-            <ul class="answers">
-              {compare.answers.map((answer) => (
-                <Answer key={answer.number} answer={answer} />
-              ))}
-            </ul>
+            <Answers answers={compare.answers} />
           ) : (
             <Empty>No answers were compared.</Empty>
           )}
@@ -161,6 +160,24 @@ function Moved({ compare, depth }: { compare: Compare; depth: number }): JSX.Ele
         </tbody>
       </table>
     </div>
+  );
+}
+
+function Answers({ answers }: { answers: readonly ChangedAnswer[] }): JSX.Element {
+  const [shown, setShown] = useState(FIRST);
+  return (
+    <>
+      <ul class="answers">
+        {answers.slice(0, shown).map((answer) => (
+          <Answer key={answer.number} answer={answer} />
+        ))}
+      </ul>
+      {shown < answers.length && (
+        <button type="button" class="quiet more" onClick={() => setShown(shown + FIRST * 2)}>
+          Show more
+        </button>
+      )}
+    </>
   );
 }
 

@@ -50,7 +50,7 @@ export function OverviewView(): JSX.Element {
               key: String(one.low),
               name: one.low === one.high ? counted(one.low, "item") : `${count(one.low)}–${count(one.high)} items`,
               value: one.paths,
-              amount: `${counted(one.paths, "path")}, ${short(one.items)} items`,
+              amount: counted(one.paths, "path"),
             }))}
           />
         </Panel>

@@ -104,6 +104,7 @@ function Card({ card }: { card: PathCard }): JSX.Element {
 }
 
 function Members({ card }: { card: PathCard }): JSX.Element {
+  const most = Math.max(...card.items.map((item) => item.share), 1e-9);
   return (
     <div class="scroll">
       <table>
@@ -131,8 +132,10 @@ function Members({ card }: { card: PathCard }): JSX.Element {
               <td class="muted hide-narrow">{item.details ? Object.values(item.details).map(plainValue).join(" · ") : "–"}</td>
               <td class="number">
                 <span class="with-meter">
-                  <Meter share={item.share} />
-                  {short(item.interactions)} <span class="muted">({percent(item.share)})</span>
+                  <Meter share={item.share / most} />
+                  <span>
+                    {short(item.interactions)} <span class="muted">({percent(item.share)})</span>
+                  </span>
                 </span>
               </td>
               <td class="number hide-narrow">

@@ -63,7 +63,7 @@ function Steps({ trace, state, plain, onAsk, change }: { trace: Trace; state: Qu
     <>
       {trace.unknown > 0 && <p class="banner">{counted(trace.unknown, "item")} of the history {trace.unknown === 1 ? "is" : "are"} not in the catalogue and had no effect.</p>}
       <Panel title="The beam" note={<BeamNote trace={trace} />}>
-        {trace.mode === "beam" && trace.layers.length > 0 ? <Beam layers={trace.layers} asked={asked} /> : <p class="empty">So few items are eligible that each was scored; no path had to be followed.</p>}
+        {trace.mode === "beam" && trace.layers.length > 0 ? <Beam layers={trace.layers} paths={trace.paths} asked={asked} /> : <p class="empty">So few items are eligible that each was scored; no path had to be followed.</p>}
         {trace.paths.length > 0 && (
           <details>
             <summary>

@@ -63,7 +63,7 @@ function Found({ replay, options }: { replay: Replay; options: URLSearchParams }
     return (
       <>
         <Empty>{replay.note ?? "Nothing was recorded about the training of this model."}</Empty>
-        <Losses losses={replay.losses} />
+        <Losses losses={replay.losses} rounds={[]} />
       </>
     );
   }
@@ -122,7 +122,7 @@ function Found({ replay, options }: { replay: Replay; options: URLSearchParams }
           <Bars most={Math.max(1, ...rounds.flatMap((one) => Object.values(one.sizes)))} bars={Object.entries(now.sizes).map(([size, paths]) => ({ key: size, name: size === "1" ? "1 item" : `${size.replace("-", "–")} items`, value: paths, amount: counted(paths, "path") }))} />
         </Panel>
       )}
-      <Losses losses={replay.losses} />
+      <Losses losses={replay.losses} rounds={replay.rounds} />
     </div>
   );
 }
@@ -182,6 +182,21 @@ function Moved({ moves, depth, unit, first }: { moves: readonly Move[]; depth: n
   );
 }
 
+const NAMES: Record<string, string> = {
+  moved: "Paths that moved",
+  structure: "Loss of the path network",
+  objective: "Objective of the M-step",
+  overlap: "Paths kept",
+  used_paths: "Paths in use",
+  item_mean_size: "Items on an item's path",
+  top_size: "Items on the largest path",
+  entropy_share: "Evenness of the nodes",
+  dead_nodes: "Unused nodes",
+  reranker: "Loss of the reranker",
+  encoder: "Loss of the encoder",
+};
+const nameOfFigure = (name: string): string => NAMES[name] ?? humane(name);
+
 /** Figures that are known for at least two rounds, those that a reader looks for first. */
 const FIRST = ["structure", "objective", "recall", "hit", "overlap", "used_paths", "item_mean_size", "top_size"];
 
@@ -210,21 +225,25 @@ function Curves({ replay, now }: { replay: Replay; now: number }): JSX.Element |
     <Panel title="Figures by round" note="The orange dot is the chosen round.">
       <div class="small-charts">
         {series.slice(0, 6).map(([name, points]) => (
-          <Line key={name} title={name === "moved" ? "Share of paths that moved" : humane(name)} points={points} now={now} format={formatFor(name)} />
+          <Line key={name} title={nameOfFigure(name)} points={points} now={now} format={formatFor(name)} />
         ))}
       </div>
     </Panel>
   );
 }
 
-function Losses({ losses }: { losses: readonly Round[] }): JSX.Element | null {
-  const series = seriesOf(losses).slice(0, 6);
+/** Figures of epochs, without those that are already drawn by round. */
+function Losses({ losses, rounds }: { losses: readonly Round[]; rounds: readonly Round[] }): JSX.Element | null {
+  const drawn = new Set(rounds.flatMap((round) => Object.keys(round.figures)));
+  const series = seriesOf(losses)
+    .filter(([name]) => name === "structure" || !drawn.has(name))
+    .slice(0, 6);
   if (series.length === 0) return null;
   return (
     <Panel title="Losses by epoch" note={`All ${counted(losses.length, "epoch")} of the training.`}>
       <div class="small-charts">
         {series.map(([name, points]) => (
-          <Line key={name} title={humane(name)} points={points} now={null} format={(value) => decimal(value, 3)} unit="epoch" />
+          <Line key={name} title={nameOfFigure(name)} points={points} now={null} format={(value) => decimal(value, 3)} unit="epoch" />
         ))}
       </div>
     </Panel>
