@@ -17,7 +17,7 @@ export function Flows({ flows, total, depth }: { flows: readonly PrefixFlow[]; t
   const [lit, setLit] = useState<string | null>(null);
   const narrow = width < 560;
   const height = narrow ? 440 : 560;
-  const columns = useMemo(() => layOut(flows, total, depth, height, narrow ? 8 : 12), [flows, total, depth, height, narrow]);
+  const columns = useMemo(() => layOut(flows, total, narrow ? Math.min(depth, 2) : depth, height, narrow ? 8 : 12), [flows, total, depth, height, narrow]);
   const layers = columns.length - 1;
   // The first bands only spread out, so they need less room than the others; the last column needs room for its labels.
   const step = (width - BAR) / (layers + 0.35);
@@ -47,6 +47,11 @@ export function Flows({ flows, total, depth }: { flows: readonly PrefixFlow[]; t
                 return (
                   <g key={one.key} class={one.other ? "flow other" : "flow"}>
                     {bar}
+                    {one.other && one.height >= 14 && (
+                      <text class="soft" x={x(layer) + BAR + 6} y={one.y + one.height / 2 + 4}>
+                        {short(one.items)} not drawn
+                      </text>
+                    )}
                   </g>
                 );
               }

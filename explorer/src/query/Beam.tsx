@@ -11,6 +11,8 @@ const HEAD = 40;
 const KEPT = 12;
 const PRUNED = 3;
 const LABEL = 34;
+/** Stacked layers have no bands to their parents, so they name whole prefixes. */
+const WIDE_LABEL = 70;
 const VALUE = 46;
 
 interface Row extends BeamPrefix {
@@ -65,7 +67,7 @@ export function Beam({ layers, paths, asked }: { layers: readonly BeamLayer[]; p
           {layers.map((layer, index) => (
             <g key={layer.layer} class={`beam-layer layer-${index + 1}`}>
               <g transform={`translate(${start(index)}, ${starts[index]})`}>
-                <Column layer={layer} rows={columns[index] ?? []} width={inner} extra={index === layers.length - 1 ? extra : 0} labels={labels} depth={depth} asked={asked} />
+                <Column layer={layer} rows={columns[index] ?? []} width={inner} extra={index === layers.length - 1 ? extra : 0} labels={labels} label={across ? LABEL : WIDE_LABEL} depth={depth} asked={asked} />
               </g>
             </g>
           ))}
@@ -82,13 +84,15 @@ interface ColumnProps {
   /** Room for labels on the right. */
   extra: number;
   labels: ReadonlyMap<string, string>;
+  /** Where the bars begin. */
+  label: number;
   depth: number;
   asked: ReadonlySet<string>;
 }
 
-function Column({ layer, rows, width, extra, labels, depth, asked }: ColumnProps): JSX.Element {
+function Column({ layer, rows, width, extra, labels, label, depth, asked }: ColumnProps): JSX.Element {
   const top = Math.max(1e-30, ...rows.map((row) => row.probability));
-  const room = Math.max(8, width - LABEL - VALUE - 6);
+  const room = Math.max(8, width - label - VALUE - 6);
   const keptShown = rows.filter((row) => row.kept).length;
   const more = [layer.kept > keptShown ? `${count(layer.kept - keptShown)} more kept` : "", `${count(layer.compared - layer.kept)} pruned`].filter(Boolean).join(", ");
   return (
@@ -106,11 +110,11 @@ function Column({ layer, rows, width, extra, labels, depth, asked }: ColumnProps
           <a key={row.key} href={nodesPlace(row.prefix, depth)} class={name} aria-label={tip.replaceAll("\n", ", ")} data-tip={tip}>
             <g transform={`translate(0, ${row.y})`}>
               <rect class="target" width={width + extra} height={ROW} rx={3} />
-              <text x={LABEL - 8} y={15} text-anchor="end">
-                {row.prefix.at(-1)}
+              <text x={label - 8} y={15} text-anchor="end">
+                {label === LABEL ? row.prefix.at(-1) : row.key}
               </text>
-              <rect x={LABEL} y={4} width={Math.max(1.5, (row.probability / top) * room)} height={ROW - 8} rx={2} />
-              <text class="soft" x={LABEL + Math.max(1.5, (row.probability / top) * room) + 5} y={15}>
+              <rect x={label} y={4} width={Math.max(1.5, (row.probability / top) * room)} height={ROW - 8} rx={2} />
+              <text class="soft" x={label + Math.max(1.5, (row.probability / top) * room) + 5} y={15}>
                 {percent(row.probability)}
               </text>
               {extra > 0 && labels.has(row.key) && (
@@ -122,7 +126,7 @@ function Column({ layer, rows, width, extra, labels, depth, asked }: ColumnProps
           </a>
         );
       })}
-      <text class="soft" x={LABEL - 22} y={(rows.at(-1)?.y ?? HEAD) + ROW + 16}>
+      <text class="soft" x={label - 22} y={(rows.at(-1)?.y ?? HEAD) + ROW + 16}>
         {more}
       </text>
     </>

@@ -49,7 +49,7 @@ function Reason({ why, onBeam, onDeny }: { why: Why; onBeam: (beam: number) => v
       {why.paths.map((path) => (
         <Layers key={path.path.join("-")} path={path} low={low} />
       ))}
-      {onDeny && (
+      {onDeny && why.reason === "recommended" && (
         <p>
           <button type="button" class="quiet" onClick={onDeny}>
             Leave this item out

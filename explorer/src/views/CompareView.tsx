@@ -72,8 +72,9 @@ function Found({ compare, sort }: { compare: Compare; sort: string }): JSX.Eleme
           </Panel>
         )}
         <Panel title="Items of only one model">
-          <NameList title={`New: ${count(compare.only_here)}`} items={compare.new_items} link />
-          <NameList title={`Gone: ${count(compare.only_there)}`} items={compare.gone_items} />
+          {compare.only_here + compare.only_there === 0 && <Empty>Both have the same items.</Empty>}
+          {compare.only_here > 0 && <NameList title={`New: ${count(compare.only_here)}`} items={compare.new_items} link />}
+          {compare.only_there > 0 && <NameList title={`Gone: ${count(compare.only_there)}`} items={compare.gone_items} />}
         </Panel>
         <Panel
           wide

@@ -214,7 +214,7 @@ function seriesOf(rounds: readonly Round[]): [string, Point[]][] {
 
 function formatFor(name: string): (value: number) => string {
   if (/overlap|share|recall|hit|moved/.test(name)) return percent;
-  return (value) => (Number.isInteger(value) && Math.abs(value) >= 10 ? count(value) : Number(value.toPrecision(3)).toLocaleString("en"));
+  return (value) => (Number.isInteger(value) && Math.abs(value) >= 10 ? count(value) : (Math.abs(value) < 1000 && !Number.isInteger(value) ? value.toPrecision(3) : count(value)));
 }
 
 function Curves({ replay, now }: { replay: Replay; now: number }): JSX.Element | null {
