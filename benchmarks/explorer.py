@@ -34,6 +34,8 @@ from pathdex.storage.run_folder import BUNDLE, RECORDING
 from pathdex.training.recording import MAX_HISTORIES, MAX_ITEMS, Recording
 
 ROUNDS, LENGTH = 4, 30
+PATIENCE = 300.0
+"""Seconds to wait for what is computed for the first time."""
 LIMIT_MS = 200.0
 """The time that 95% of the requests of each kind must keep."""
 
@@ -69,7 +71,10 @@ def save_run(run: Path, items: int) -> DeepRetrieval:
     bare = save_synthetic(run.parent / "bare", items, path_size=25.0, **parameters)
     model = require(pathdex.load(bare), DeepRetrieval)
     random = np.random.default_rng(0)
-    words = sorted({word for one in INTERESTS.values() for theme in one["themes"].values() for product in theme["products"] for word in product.split()})  # fmt: skip
+    products = (
+        product for one in INTERESTS.values() for theme in one["themes"].values() for product in theme["products"]
+    )
+    words = sorted({word for product in products for word in product.split()})
     chosen = np.array(words)[random.integers(0, len(words), (items, 3))]
     titles = [f"{a} {b} {c} {number}" for number, (a, b, c) in enumerate(chosen)]
     categories = np.array(sorted(INTERESTS))[random.integers(0, len(INTERESTS), items)]
@@ -111,7 +116,7 @@ def measure(url: str, model: DeepRetrieval, count: int) -> dict[str, dict[str, f
         "search, a word and a letter": lambda code: (
             f"{prefix}/items?search={words[code % len(words)]}%20{chr(97 + code % 26)}",
             None,
-        ),  # fmt: skip
+        ),
         "query": lambda code: (f"{prefix}/query", query(code)),
         "query, beam 400": lambda code: (f"{prefix}/query", query(code, beam=400)),
         "query, where": lambda code: (f"{prefix}/query", query(code, where={"category": sorted(INTERESTS)[0]})),
@@ -139,6 +144,11 @@ def _times(connection: http.client.HTTPConnection, requests: Iterator[tuple[str,
         connection.request("GET" if body is None else "POST", path, body, headers)
         answer = connection.getresponse()
         content = answer.read()
+        while answer.status in (503, 504) and time.perf_counter() - started < PATIENCE:
+            time.sleep(0.2)  # Something is computed for the first time.
+            connection.request("GET" if body is None else "POST", path, body, headers)
+            answer = connection.getresponse()
+            content = answer.read()
         if answer.status != 200:
             raise SystemExit(f"{path}: {answer.status} {content[:300]!r}")
         yield (time.perf_counter() - started) * 1000
