@@ -21,6 +21,7 @@ NAMES = {
     **TRAINING,
     **SERVING,
     "live-delta": "benchmarks.live_delta",
+    "explorer": "benchmarks.explorer",
     "verification": "benchmarks.verification",
     "versions": "benchmarks.versions",
     "peers": "benchmarks.peers",

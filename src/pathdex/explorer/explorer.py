@@ -57,7 +57,9 @@ class Explorer:
         assert isinstance(indexed, DeepRetrieval)
         self.model, self.version, self.recording, self.other = indexed, version, recording, other
         self.is_live = isinstance(model, LiveModel)
-        self._lock, self._kept = threading.RLock(), dict[str, Any]()
+        self._lock, self._making = threading.Lock(), dict[str, threading.Lock]()
+        self._kept: dict[str, Any] = {}
+        """Computed values of a version; replaced, not emptied, since a thread may still fill it."""
         self._computed, self._took = 0.0, 0.0
         self._kept_version = version
         self._labels: OrderedDict[tuple[int, ...], PathLabel | None] = OrderedDict()
@@ -68,24 +70,42 @@ class Explorer:
             now = time.monotonic()
             self.version = version
             if version != self._kept_version and now - self._computed > max(RENEW_SECONDS, RENEW_FACTOR * self._took):
-                self._kept.clear()
-                self._labels.clear()
+                self._kept = {}
+                self._labels = OrderedDict()
                 self._kept_version, self._took = version, 0.0
         return self
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """A value that is computed once per version, by one thread."""
-        if name in self._kept:
-            found: T = self._kept[name]
+        """A value that is computed once per version, by one thread. Others are computed meanwhile."""
+        kept = self._kept
+        if name in kept:
+            found: T = kept[name]
             return found
         with self._lock:
-            if name not in self._kept:
+            lock = self._making.setdefault(name, threading.Lock())
+        with lock:
+            kept = self._kept
+            if name not in kept:
                 started = time.monotonic()
-                self._kept[name] = make()
+                kept[name] = make()
                 self._computed = time.monotonic()
-                self._took += self._computed - started
-            value: T = self._kept[name]
+                self._took = max(self._took, self._computed - started)
+            value: T = kept[name]
             return value
+
+    def prepare(self) -> None:
+        """Compute what the first requests would wait for."""
+        _ = self.facts, self.popularity_rank, self.labels, self.search
+
+    def waits_for(self, name: str, seconds: float) -> bool:
+        """Whether a value is still being computed after so many seconds."""
+        lock = self._making.get(name)
+        if name in self._kept or lock is None:
+            return False
+        if lock.acquire(timeout=seconds):
+            lock.release()
+            return False
+        return True
 
     @property
     def depth(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from pathdex.data.vocabulary import Vocabulary
 from pathdex.explorer.labels import normalize
 from pathdex.kernels.types import Int32s, Ints
 
@@ -34,16 +35,17 @@ class TitleSearch:
             .with_row_index("item")
             .drop_nulls()
             .with_columns(pl.col("text").str.to_lowercase().str.normalize("NFKD").str.replace_all(r"\p{M}", ""))
-            .select(pl.col("item").cast(pl.Int32), pl.col("text").str.extract_all(_SPLIT).alias("word"))
+            .select("item", pl.col("text").str.extract_all(_SPLIT).alias("word"))
             .explode("word", empty_as_null=False)
             .drop_nulls()
-            .unique()
-            .sort("word", "item")
         )
-        runs = words["word"].rle().struct.unnest()
-        self._words: NDArray[np.bytes_] = _as_bytes(runs["value"])
-        self._starts: Ints = np.concatenate([[0], np.cumsum(runs["len"].to_numpy())]).astype(np.int64)
-        self._items: Int32s = words["item"].to_numpy()
+        codes, distinct = Vocabulary.encode(words["word"])
+        # As numbers, pairs of word and item are sorted several times as fast as with text.
+        pairs = np.unique(codes * np.int64(max(1, self.num_items)) + words["item"].to_numpy())
+        self._items: Int32s = (pairs % max(1, self.num_items)).astype(np.int32)
+        ends = np.cumsum(np.bincount(pairs // max(1, self.num_items), minlength=len(distinct)))
+        self._starts: Ints = np.concatenate([[0], ends]).astype(np.int64)
+        self._words: NDArray[np.bytes_] = _as_bytes(distinct)
 
     def find(self, text: str) -> Ints:
         """Items with words that begin with each word of a text, by popularity."""
@@ -81,6 +83,13 @@ def words_of(text: str) -> list[str]:
     return list(dict.fromkeys(found))[:MAX_WORDS]
 
 
-def _as_bytes(words: pl.Series) -> NDArray[np.bytes_]:
-    encoded = [word.encode()[:WORD_BYTES] for word in words.to_list()]
-    return np.array(encoded, f"S{WORD_BYTES}") if encoded else np.empty(0, f"S{WORD_BYTES}")
+def _as_bytes(words: Vocabulary) -> NDArray[np.bytes_]:
+    """The first bytes of each word."""
+    arrays = words.arrays(index=False)
+    text, starts = arrays["text"], arrays["offsets"][:-1]
+    lengths = np.diff(arrays["offsets"])
+    cut = np.zeros((len(words), WORD_BYTES), np.uint8)
+    for place in range(WORD_BYTES):
+        has = np.flatnonzero(lengths > place)
+        cut[has, place] = text[starts[has] + place]
+    return cut.reshape(-1).view(f"S{WORD_BYTES}")

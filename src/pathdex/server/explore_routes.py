@@ -21,12 +21,15 @@ from pathdex.explorer.query_view import query_view
 from pathdex.explorer.replay import replay
 from pathdex.explorer.why import why
 from pathdex.server.asgi import Response
-from pathdex.server.errors import invalid
+from pathdex.server.errors import invalid, unavailable
 from pathdex.server.model_loader import ServedModel
 from pathdex.server.route import RouteTable
 from pathdex.server.worker_context import WorkerContext
 
 EXPLORE_ROUTES = RouteTable()
+
+SEARCH_SECONDS = 2.0
+"""How long a search waits for the index, which is built when the explorer is first asked for."""
 
 encode = msgspec.json.Encoder().encode
 
@@ -57,7 +60,13 @@ async def explore_path(context: WorkerContext, served: ServedModel, query: PathQ
 @EXPLORE_ROUTES.get("/v1/explore/items", ExploreItems, ItemsQuery)
 async def explore_items(context: WorkerContext, served: ServedModel, query: ItemsQuery) -> Response:
     """Search items by id or title."""
-    return await _answer(context, served, lambda explorer: find_items(explorer, query))
+
+    def view(explorer: Explorer) -> ExploreItems:
+        if query.search and explorer.waits_for("search", SEARCH_SECONDS):
+            raise unavailable("the words of the titles are still being indexed", "try again in some seconds")
+        return find_items(explorer, query)
+
+    return await _answer(context, served, view)
 
 
 @EXPLORE_ROUTES.get("/v1/explore/items/{id}", ItemCard, ItemQuery)

@@ -40,7 +40,15 @@ class Explorers:
                 recording = NO_RECORDING if self._folder is None else read_recording(self._folder, model)
                 found = Explorer(model, served.version, recording=recording, other=self._other)
                 self._by_model[model] = found
+                threading.Thread(target=_prepare, args=(found,), name="explorer", daemon=True).start()
         return found.at(served.version)
+
+
+def _prepare(explorer: Explorer) -> None:
+    try:
+        explorer.prepare()
+    except Exception:  # The request that needs it reports it.
+        log.exception("preparing the explorer failed")
 
 
 def open_explorer(path: Path, compare: Path | None = None) -> Explorer:
