@@ -9,7 +9,7 @@ WHEEL_VENV := build/wheel-venv
 # `make bench-peers` installs the libraries for comparison here, since they need other versions of the packages.
 PEERS_VENV := build/peers-venv
 
-.PHONY: install demo test test-all test-wheel check format docs docs-serve wheel bench bench-serving bench-stream bench-peers torture torture-stream clean
+.PHONY: install demo test test-all test-wheel check format docs docs-serve wheel bench bench-serving bench-stream bench-peers torture torture-stream explorer explorer-types explorer-pictures test-explorer clean
 
 install: $(STAMP)
 
@@ -22,14 +22,39 @@ $(BASE_STAMP): pyproject.toml constraints.txt
 
 $(STAMP): $(BASE_STAMP)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
-	@# Stores and streams are tested against real brokers; without one those tests are skipped with the reason.
-	@for broker in redis-server nats-server; do \
-	  command -v $$broker >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$broker >/dev/null; } || true; \
+	@# Stores and streams are tested against real brokers, and the explorer in Chromium; without one of them those tests are
+	@# skipped with the reason.
+	@for package in redis-server nats-server chromium; do \
+	  command -v $$package >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$package >/dev/null; } || true; \
 	done
+	@# To check that the build of the explorer's page is current.
+	@command -v npm >/dev/null && cd explorer && npm ci --silent || echo "no npm packages: the explorer's page cannot be built here"
 	@# Compiles what training and queries need; the demo and the tests then load it from numba's cache.
 	-$(BIN)/pathdex warmup
 	@touch $(STAMP)
+
+# The page of `pathdex explore`. Its build is committed, so that users need no Node.
+NODE_MODULES := explorer/node_modules/.package-lock.json
+$(NODE_MODULES): explorer/package.json explorer/package-lock.json
+	cd explorer && npm ci --silent
+	@touch $@
+
+explorer: $(NODE_MODULES)
+	cd explorer && npm run --silent build
+
+# After a change of routes or their structs.
+explorer-types: install $(NODE_MODULES)
+	mkdir -p explorer/build
+	$(BIN)/python explorer/openapi.py > explorer/build/openapi.json
+	cd explorer && npm run --silent types
+
+# After a change of the page's looks: the screenshots of the tests and the pictures in the docs. Look at them.
+explorer-pictures: install explorer
+	$(BIN)/python -m tests.explorer_page.pictures
+
+test-explorer: install $(NODE_MODULES)
+	$(BIN)/python -m pytest tests/explorer tests/explorer_page
 
 demo: $(BASE_STAMP)
 	$(BIN)/pathdex demo
@@ -116,4 +141,4 @@ torture-stream: install
 	$(BIN)/python -m benchmarks stream-faults --kills $(or $(KILLS),200) --seed $(or $(SEED),0)
 
 clean:
-	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist site explorer/node_modules explorer/build .mypy_cache .pytest_cache .ruff_cache

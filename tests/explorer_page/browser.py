@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
     "--headless",

@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { PrefixFlow } from "../api/types";
 import { counted, percent, short } from "../format";
 import { nodesPlace } from "../router";
+import { Aloud } from "../ui/Aloud";
 import { useWidth } from "../ui/useWidth";
 import { layOut, type FlowBar } from "./flowLayout";
 
@@ -57,10 +58,11 @@ export function Flows({ flows, total, depth }: { flows: readonly PrefixFlow[]; t
               }
               const label = one.named ? labelOf(one, layer === layers ? width - x(layer) - BAR - 8 : step - BAR - 14) : "";
               return (
-                <a key={one.key} class={isLit(one) ? "flow lit" : "flow"} href={nodesPlace(one.prefix, depth)} aria-label={`Prefix ${tipOf(one, total).replace("\n", ", ")}`} {...hover(one)}>
+                <a key={one.key} class={isLit(one) ? "flow lit" : "flow"} href={nodesPlace(one.prefix, depth)} {...hover(one)}>
+                  <Aloud text={`Prefix ${tipOf(one, total).replace("\n", ", ")}`} />
                   {bar}
                   {one.named && (
-                    <text x={x(layer) + BAR + 6} y={one.y + one.height / 2 + 4}>
+                    <text x={x(layer) + BAR + 6} y={one.y + one.height / 2 + 4} aria-hidden="true">
                       <tspan font-weight="650">{one.prefix.at(-1)}</tspan>
                       {label && <tspan dx="6">{label}</tspan>}
                     </text>

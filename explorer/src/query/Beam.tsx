@@ -4,6 +4,7 @@ import type { BeamLayer, BeamPrefix, FollowedPath } from "../api/types";
 import { count, counted, percent } from "../format";
 import { useModel } from "../model";
 import { nodesPlace } from "../router";
+import { Aloud } from "../ui/Aloud";
 import { useWidth } from "../ui/useWidth";
 
 const ROW = 22;
@@ -107,8 +108,9 @@ function Column({ layer, rows, width, extra, labels, label, depth, asked }: Colu
         const tip = `${row.key}: p ${percent(row.probability)}, this step ${percent(row.step)}\n${counted(row.items, "item")} below\n${row.kept ? `kept, rank ${count(row.rank)}` : `pruned, rank ${count(row.rank)}`}`;
         const name = ["beam-row", row.kept ? "" : "pruned", asked.has(row.key) ? "asked" : ""].filter(Boolean).join(" ");
         return (
-          <a key={row.key} href={nodesPlace(row.prefix, depth)} class={name} aria-label={tip.replaceAll("\n", ", ")} data-tip={tip}>
-            <g transform={`translate(0, ${row.y})`}>
+          <a key={row.key} href={nodesPlace(row.prefix, depth)} class={name} data-tip={tip}>
+            <Aloud text={tip.replaceAll("\n", ", ")} />
+            <g aria-hidden="true" transform={`translate(0, ${row.y})`}>
               <rect class="target" width={width + extra} height={ROW} rx={3} />
               <text x={label - 8} y={15} text-anchor="end">
                 {label === LABEL ? row.prefix.at(-1) : row.key}

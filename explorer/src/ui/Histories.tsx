@@ -22,7 +22,7 @@ export function Histories({ histories, nothing }: { histories: readonly LeadingH
             {typeof one.probability === "number" && `, p ${percent(one.probability)}`}
           </span>
           <History items={one.history} next={one.next} />
-          <a href={placeOf("query", "", { h: one.history.map((item) => idText(item.id)) })} aria-label={`Try history ${one.number} as a query`}>
+          <a href={placeOf("query", "", { h: one.history.map((item) => idText(item.id)) })} aria-label={`Try it: history ${one.number} as a query`}>
             Try it
           </a>
         </li>
