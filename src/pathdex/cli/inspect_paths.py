@@ -20,7 +20,8 @@ SHOWN_ITEMS = 10
 """Items of a path in a table; JSON has all."""
 NEAR_PATHS = 6
 """Neighbouring paths in a table."""
-PLOTTED_ITEMS = 3
+FIRST_ITEMS = 3
+"""Items of a path in the plot and in the table of neighbours."""
 
 
 def explorer_of(model: HasIndex) -> Explorer | None:
@@ -68,18 +69,12 @@ def near_table(model: HasIndex, nodes: tuple[int, ...]) -> TextTable | None:
     found = near_paths(explorer, nodes)[:NEAR_PATHS]
     if not found:
         return None
-    rows = [
-        [
-            "-".join(map(str, one.path)),
-            "" if one.label is None else one.label.text,
-            "; ".join(
-                label(model.details, item)
-                for item in _first(explorer, model, one.path, model.path_items(one.path), None)[:3]
-            ),
-            str(one.items),
-        ]
-        for one in found
-    ]
+    rows = []
+    for one in found:
+        codes = explorer.most_popular(model.items.codes(model.path_items(one.path)), FIRST_ITEMS)
+        items = "; ".join(label(model.details, item) for item in model.items.ids(codes))
+        name = "" if one.label is None else one.label.text
+        rows.append(["-".join(map(str, one.path)), name, items, str(one.items)])
     return TextTable("\nNeighbouring paths", ["path", "label", "items", "number"], rows, text_columns=3)
 
 
@@ -112,7 +107,7 @@ def plot_model(model: HasIndex, steps: Sequence[dict[str, Any]], file: Path) -> 
             one.path,
             one.items,
             None if one.label is None else one.label.text,
-            [item.title or str(item.id) for item in one.first[:PLOTTED_ITEMS]],
+            [item.title or str(item.id) for item in one.first[:FIRST_ITEMS]],
         )
         for one in explorer.summaries(facts.by_size[:SHOWN_PATHS])
     ]

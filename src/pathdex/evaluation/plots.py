@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pathdex.errors import StorageError
-from pathdex.evaluation.visual import INK, MUTED, PANEL, plain, series_colour, shades
+from pathdex.evaluation.visual import INK, MUTED, PANEL, plain, series_colour
 from pathdex.index.health import IndexHealth
 from pathdex.kernels.types import Ints
 from pathdex.storage.atomic import atomic_write
@@ -18,7 +18,7 @@ from pathdex.system import PLOTTING
 FORMATS = (".png", ".pdf", ".svg")
 SHOWN_PATHS = 10
 """Paths that are drawn with their items."""
-LONGEST_ITEM, LONGEST_LABEL = 30, 40
+LONGEST_ITEM, LONGEST_LABEL = 28, 36
 """Characters of an item's title and of a label in a chart."""
 
 
@@ -60,11 +60,10 @@ def plot_index(
     from matplotlib.figure import Figure
 
     largest = sorted(largest, key=lambda one: -one.size)[:SHOWN_PATHS]
-    figure = Figure(figsize=(11, 4.4 + 0.42 * len(largest)), layout="constrained")
-    upper, lower = (
-        figure.subfigures(2, 1, height_ratios=[0.42 * len(largest) + 0.01, 4.0]) if largest else (None, figure)
-    )
-    if upper is not None:
+    figure: Any = Figure(figsize=(11, 4.4 + 0.42 * len(largest)), layout="constrained")
+    lower: Any = figure
+    if largest:
+        upper, lower = figure.subfigures(2, 1, height_ratios=[0.42 * len(largest), 4.0])
         _draw_largest(upper.subplots(), largest)
     sizes, nodes, steps = lower.subplots(1, 3, width_ratios=[1, 1.15, 1.15])
     _draw_sizes(sizes, health)
@@ -88,22 +87,16 @@ def _draw_largest(axes: Any, paths: Sequence[ShownPath]) -> None:
     places = np.arange(len(paths), 0, -1)
     sizes = [one.size for one in paths]
     axes.barh(places, sizes, color=series_colour(0), height=0.62)
-    widest = max(sizes)
+    widest, labelled = max(sizes), any(one.label for one in paths)
     for place, one in zip(places, paths, strict=True):
         axes.text(one.size + 0.006 * widest, place, f"{one.size:,}", va="center", fontsize=8.5, color=INK)
         label = _cut(one.label or "", LONGEST_LABEL)
-        axes.text(1.10 * widest, place, label, va="center", fontsize=9, color=INK, fontweight="bold")
+        axes.text(1.12 * widest, place, label, va="center", fontsize=9, color=INK, fontweight="bold")
         items = ", ".join(_cut(item, LONGEST_ITEM) for item in one.items)
-        axes.text(
-            (1.75 if any(p.label for p in paths) else 1.10) * widest,
-            place,
-            items,
-            va="center",
-            fontsize=8.5,
-            color=MUTED,
-        )
+        begin = (2.25 if labelled else 1.12) * widest
+        axes.text(begin, place, items, va="center", fontsize=8.5, color=MUTED)
     axes.set_yticks(places, ["-".join(map(str, one.nodes)) for one in paths])
-    axes.set_xlim(0, 4.2 * widest)
+    axes.set_xlim(0, 5.0 * widest)
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
 
@@ -115,9 +108,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _draw_sizes(axes: Any, health: IndexHealth) -> None:
-    plain(
-        axes, f"Most paths are small: {health.median_size:g} items in the middle,\n{health.top_size:,} on the fullest"
-    )
+    plain(axes, f"Items per path: {health.median_size:g} in the median,\n{health.top_size:,} on the fullest")
     names = list(health.size_histogram)
     values = list(health.size_histogram.values())
     bars = axes.bar(names, values, color=series_colour(0), width=0.75)
@@ -138,7 +129,7 @@ def _draw_loads(axes: Any, health: IndexHealth, loads: Sequence[Ints]) -> None:
         axes.set_xlabel("entropy as a share of log K, in %", color=INK, fontsize=9)
         axes.set_xlim(0, 112)
         return
-    colours = _layer_colours(len(loads))
+    colours = [series_colour(number) for number in range(len(loads))]
     ends = []
     for layer, (load, colour) in enumerate(zip(loads, colours, strict=True), start=1):
         ordered = np.sort(load)[::-1] / max(1, load.sum()) * len(load)
@@ -156,19 +147,11 @@ def _draw_loads(axes: Any, health: IndexHealth, loads: Sequence[Ints]) -> None:
     axes.set_ylabel("items relative to an even share", color=INK, fontsize=9)
 
 
-def _layer_colours(count: int) -> list[str]:
-    chosen = shades()[::-1]
-    return [
-        chosen[min(len(chosen) - 3, round(place * (len(chosen) - 3) / max(1, count - 1)))] for place in range(count)
-    ]
-
-
 def _draw_steps(axes: Any, steps: Sequence[Mapping[str, Any]]) -> None:
     """The share of the paths that items kept, after each M-step."""
-    plain(axes, "Items settle: paths kept from one M-step\nto the next", grid="y")
-    known = [
-        (number, 100 * step["overlap"]) for number, step in enumerate(steps, start=1) if step.get("overlap") is not None
-    ]
+    plain(axes, "Paths that items kept from one M-step\nto the next", grid="y")
+    overlaps = [(number, step.get("overlap")) for number, step in enumerate(steps, start=1)]
+    known = [(number, 100 * overlap) for number, overlap in overlaps if overlap is not None]
     axes.set(xlim=(0.7, max(2, len(steps)) + 0.6), ylim=(0, 105))
     axes.set_xlabel("M-step", color=INK, fontsize=9)
     axes.set_ylabel("% of the paths", color=INK, fontsize=9)
