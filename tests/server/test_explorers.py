@@ -11,11 +11,10 @@ import pytest
 import pathdex
 from pathdex.server.explorers import Explorers, open_explorer, read_recording
 from pathdex.server.model_loader import ModelLoader
-from tests.explorer.conftest import run_folder, trained  # noqa: F401
 from tests.random_model import random_model
 
 
-def test_a_model_has_one_explorer_with_its_recording(run_folder: Path) -> None:  # noqa: F811
+def test_a_model_has_one_explorer_with_its_recording(run_folder: Path) -> None:
     served = ModelLoader(run_folder).load()
     explorers = Explorers(run_folder)
     found = explorers.of(served)
@@ -25,7 +24,7 @@ def test_a_model_has_one_explorer_with_its_recording(run_folder: Path) -> None: 
     assert explorers.of(other) is not found
 
 
-def test_a_second_model_is_opened_for_comparison(run_folder: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_second_model_is_opened_for_comparison(run_folder: Path, tmp_path: Path) -> None:
     bundle = random_model().save(tmp_path / "other")
     found = open_explorer(run_folder, bundle)
     assert found.other is not None
@@ -37,7 +36,7 @@ def test_a_second_model_is_opened_for_comparison(run_folder: Path, tmp_path: Pat
 def test_a_recording_of_another_training_is_left_out(
     run_folder: Path,
     tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,  # noqa: F811
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     folder = shutil.copytree(run_folder, tmp_path / "run")
     with caplog.at_level(logging.WARNING, "pathdex.server"):
@@ -48,7 +47,7 @@ def test_a_recording_of_another_training_is_left_out(
 def test_a_damaged_recording_is_left_out(
     run_folder: Path,
     tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,  # noqa: F811
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     folder = shutil.copytree(run_folder, tmp_path / "run")
     (folder / "recording" / "items.npy").write_bytes(b"x")

@@ -28,7 +28,7 @@ from pathdex.training.recording import NO_RECORDING, Recording
 
 T = TypeVar("T")
 
-LABEL_ITEMS = 60
+LABEL_ITEMS = 40
 """The most popular items of a path that its label is made from."""
 LABELS_KEPT = 20_000
 """Labels that are remembered."""

@@ -151,5 +151,7 @@ class ExploreWhy(Struct, gc=False):
     parts: ScoreParts | None
     needed_parts: Annotated[ScoreParts | None, Meta(description="The parts of the score of the n-th item.")]
     layer: Annotated[int | None, Meta(description="The layer at which the last of its paths was lost.")]
-    smallest_beam: Annotated[int | None, Meta(description="The smallest beam that finds it.")]
+    smallest_beam: Annotated[
+        int | None, Meta(description="The smallest beam that finds it; null if it is above 1,024.")
+    ]
     paths: list[WhyPath]

@@ -23,6 +23,8 @@ KEPT, PRUNED = 60, 40
 """Prefixes of a layer that are listed: those kept and those pruned, the most probable ones."""
 MAX_PATHS = 100
 """Paths that are listed."""
+LABELLED = 20
+"""Paths that have a label; those of the others are on their cards."""
 MORE_ITEMS = 50
 """Candidates that are listed after the recommended ones."""
 
@@ -47,7 +49,7 @@ def query_view(explorer: Explorer, query: ExploreQuery, hidden: Sequence[Id] = (
         history = explorer.named(histories[0].tolist())
     listed = trace.beams is None
     from_paths = int(on_paths.any(axis=1).sum())
-    for one in paths:
+    for one in paths[:LABELLED]:
         one.label = explorer.label(one.path)
     return ExploreTrace(
         model=explorer.version,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,10 +14,13 @@ from pathdex.explorer.query_schemas import ExploreWhy, LostLayer, WhyPath, WhyQu
 from pathdex.explorer.query_view import parts_of, prepare
 from pathdex.index.paths import decode_paths
 from pathdex.index.postings import NO_PATH
-from pathdex.retrieval.explain import smallest_beam
+from pathdex.kernels.types import Floats, Ints
 from pathdex.retrieval.filters import Filters
+from pathdex.retrieval.retriever import Retriever
 from pathdex.retrieval.trace import QueryTrace, trace_beam, trace_query
 
+MOST_BEAM = 1024
+"""The largest beam that is tried for an item that a beam has lost."""
 TEXTS = {
     "recommended": "It is recommended at rank {rank}.",
     "seen": "It is in the history, and items of the history are left out.",
@@ -24,7 +28,7 @@ TEXTS = {
     "not allowed": "It is not in the list of allowed items.",
     "where": "Its attributes do not match the conditions.",
     "no path": "It is on no path yet.",
-    "beam": "The beam of {beam} paths lost the last of its paths at layer {layer}; a beam of {smallest} finds it.",
+    "beam": "The beam of {beam} paths lost the last of its paths at layer {layer}; {remedy}.",
     "candidates": "The beam finds it, but the limit of {limit} candidates keeps more probable items.",
     "score": "It is candidate {rank} of {count} by score; the first {n} score {needed:.3f} or more.",
 }
@@ -54,7 +58,7 @@ def why(explorer: Explorer, query: WhyQuery, hidden: Sequence[Id] = ()) -> Explo
         if reason is None:
             reason = _reason(place, n, paths)
         lost = reason == "beam"
-        smallest = smallest_beam(model.retriever, state.vector, placed, beam) if lost else None
+        smallest = beam_that_finds(model.retriever, state.vector, placed, beam) if lost else None
     layer = max(one.lost_at or 0 for one in paths) if lost else None
     has_n = len(trace.items) >= n
     needed = float(trace.scores[n - 1]) if has_n else None
@@ -62,7 +66,9 @@ def why(explorer: Explorer, query: WhyQuery, hidden: Sequence[Id] = ()) -> Explo
         "rank": None if place is None else place + 1,
         "beam": beam,
         "layer": layer,
-        "smallest": smallest,
+        "remedy": f"a beam of {smallest} finds it"
+        if smallest
+        else f"a beam of {max(MOST_BEAM, beam):,} does not find it",
         "limit": options["candidates"],
         "count": len(trace.items),
         "n": n,
@@ -83,6 +89,18 @@ def why(explorer: Explorer, query: WhyQuery, hidden: Sequence[Id] = ()) -> Explo
         smallest,
         paths,
     )
+
+
+def beam_that_finds(retriever: Retriever, user: Floats, paths: Ints, beam: int) -> int | None:
+    """The smallest beam up to `MOST_BEAM` that finds one of the paths; None if there is none. `beam` finds none."""
+
+    def finds(width: int) -> bool:
+        return bool(np.isin(paths, retriever.search_paths(user, width)[0]).any())
+
+    most = min(MOST_BEAM, len(retriever.postings))
+    if most <= beam or not finds(most):
+        return None
+    return bisect_left(range(most + 1), True, lo=beam + 1, key=finds)
 
 
 def _reason(place: int | None, n: int, paths: Sequence[WhyPath]) -> str:

@@ -142,7 +142,7 @@ def why_not(
         n,
         beam,
         layer=max(path.lost_at or 0 for path in explanation.paths) if lost else None,
-        smallest_beam=smallest_beam(retriever, state.vector, _paths_of(retriever, code), beam) if lost else None,
+        smallest_beam=_smallest_beam(retriever, state.vector, _paths_of(retriever, code), beam) if lost else None,
         rank=rank,
         needed=scores[n - 1] if len(scores) >= n else None,
     )
@@ -173,7 +173,7 @@ def _lost_at(retriever: Retriever, user: Floats, path: int, beam: int) -> int:
     return depth
 
 
-def smallest_beam(retriever: Retriever, user: Floats, paths: Ints, beam: int) -> int:
+def _smallest_beam(retriever: Retriever, user: Floats, paths: Ints, beam: int) -> int:
     """The smallest beam that finds one of the paths, by bisection. `beam` itself finds none."""
 
     def finds(width: int) -> bool:
