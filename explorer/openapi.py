@@ -6,4 +6,4 @@ from pathdex.server.limits import ServerLimits
 from pathdex.server.openapi import describe
 from pathdex.server.routes import ROUTES
 
-print(json.dumps(describe(ROUTES, ServerLimits())))
+print(json.dumps(describe(ROUTES, ServerLimits()), sort_keys=True))

@@ -1,5 +1,5 @@
 /** Light, dark, or as the system says. */
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 export type Theme = "auto" | "light" | "dark";
 const KEY = "pathdex-theme";
@@ -16,7 +16,7 @@ function stored(): Theme {
 
 export function useTheme(): [Theme, () => void] {
   const [theme, setTheme] = useState(stored);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (theme === "auto") delete document.documentElement.dataset["theme"];
     else document.documentElement.dataset["theme"] = theme;
     try {

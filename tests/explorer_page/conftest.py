@@ -12,10 +12,12 @@ import pytest
 
 from tests.explorer_page.browser import CHROMIUM, ROOT, SIZES, chromium
 from tests.explorer_page.shop import train_shop, write_shop
-from tests.server.conftest import Running, running
+from tests.server.conftest import Running, deep, running
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+__all__ = ["deep"]
 
 OpenPage = Callable[..., "Page"]
 
@@ -91,7 +93,8 @@ def is_foreign(url: str, allowed: set[str]) -> bool:
 
 
 def settle(page: Page) -> None:
-    """Wait until no view waits for an answer."""
+    """Wait until what was done is drawn and no view waits for an answer."""
+    page.evaluate("() => new Promise(done => setTimeout(() => requestAnimationFrame(() => setTimeout(done))))")
     page.locator("[aria-busy=true]").first.wait_for(state="detached")
 
 

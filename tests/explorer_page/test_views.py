@@ -33,8 +33,8 @@ def test_the_navigation_leads_to_every_view(server: Running, open_page: OpenPage
     for name in ("Overview", "Paths", "Items", "Query", "Training", "Compare"):
         link = page.get_by_role("navigation", name="Views").get_by_role("link", name=name)
         link.click()
+        page.locator("nav a[aria-current=page]").get_by_text(name, exact=True).wait_for()
         settle(page)
-        assert link.get_attribute("aria-current") == "page"
         titles.add(page.get_by_role("heading", level=1).inner_text())
     assert len(titles) == 6
 
@@ -50,13 +50,14 @@ def test_the_theme_is_chosen_and_kept(server: Running, open_page: OpenPage) -> N
     dark = background(page)
     page.get_by_role("button", name="Theme: as the system").click()
     page.get_by_role("button", name="Theme: light").wait_for()
+    page.locator("html[data-theme=light]").wait_for()
     light = background(page)
     assert light != dark
     page.reload()
-    settle(page)
+    page.locator("html[data-theme=light]").wait_for()
     assert background(page) == light
     page.get_by_role("button", name="Theme: light").click()
-    page.get_by_role("button", name="Theme: dark").wait_for()
+    page.locator("html[data-theme=dark]").wait_for()
     assert background(page) == dark
 
 

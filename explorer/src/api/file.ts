@@ -52,6 +52,10 @@ export class FileSource implements Source {
 
   constructor(readonly data: FileData) {}
 
+  get recorded(): readonly T.TraceQuery[] {
+    return this.data.queries.map((one) => one.request);
+  }
+
   ask<Q extends Question>(question: Q, ask: Ask<Q>): Promise<Answer<Q>> {
     const answers: { [K in Question]: (ask: Ask<K>) => Answer<K> } = {
       overview: () => this.data.overview,

@@ -4,154 +4,15 @@
  */
 
 export interface paths {
-    "/v1/recommend": {
+    "/": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get?: never;
-        put?: never;
-        /** Recommend items for one history or for many. */
-        post: operations["recommend"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/similar": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Find the items most similar to an item. */
-        post: operations["similar"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/explain": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Show the paths that lead from a history to an item. */
-        post: operations["explain"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/why-not": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Show what keeps an item out of the recommendations. */
-        post: operations["why_not"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Append to the histories of users, to the stream, or to both. */
-        post: operations["events"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/users/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Get the stored history of a user. */
-        get: operations["user"];
-        put?: never;
-        post?: never;
-        /** Remove the stored history of a user. */
-        delete: operations["forget_user"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/items": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Add items to the stream, before their first event. */
-        post: operations["add_items"];
-        /** Remove items from the stream. */
-        delete: operations["remove_items"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/items/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Get an item and its paths. */
-        get: operations["item"];
-        put?: never;
-        post?: never;
-        /** Remove an item from the stream. */
-        delete: operations["remove_item"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/paths/{path}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the items on a path, written as 3-17-5. */
-        get: operations["path"];
+        /** Go to the documentation. */
+        get: operations["root"];
         put?: never;
         post?: never;
         delete?: never;
@@ -160,15 +21,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/model": {
+    "/docs": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Describe the model. */
-        get: operations["model"];
+        /** Browse this document and try out requests. */
+        get: operations["docs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/explore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Go to the explorer. */
+        get: operations["explore"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/explore/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explore the model in a browser. */
+        get: operations["explore_page"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/explore/assets/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a script, style or image of the explorer. */
+        get: operations["explore_asset"];
         put?: never;
         post?: never;
         delete?: never;
@@ -245,15 +157,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/": {
+    "/v1/events": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Go to the documentation. */
-        get: operations["root"];
+        get?: never;
+        put?: never;
+        /** Append to the histories of users, to the stream, or to both. */
+        post: operations["events"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Show the paths that lead from a history to an item. */
+        post: operations["explain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show what changed from the other model to this one. */
+        get: operations["explore_compare"];
         put?: never;
         post?: never;
         delete?: never;
@@ -262,15 +208,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/docs": {
+    "/v1/explore/items": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Browse this document and try out requests. */
-        get: operations["docs"];
+        /** Search items by id or title. */
+        get: operations["explore_items"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/items/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show an item and its paths. */
+        get: operations["explore_item"];
         put?: never;
         post?: never;
         delete?: never;
@@ -330,40 +293,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/explore/items": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Search items by id or title. */
-        get: operations["explore_items"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/explore/items/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Show an item and its paths. */
-        get: operations["explore_item"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/explore/query": {
         parameters: {
             query?: never;
@@ -375,23 +304,6 @@ export interface paths {
         put?: never;
         /** Follow a query step by step. */
         post: operations["explore_query"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/explore/why": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Show why an item is in the answer to a query, or why not. */
-        post: operations["explore_why"];
         delete?: never;
         options?: never;
         head?: never;
@@ -415,15 +327,68 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/explore/compare": {
+    "/v1/explore/why": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Show what changed from the other model to this one. */
-        get: operations["explore_compare"];
+        get?: never;
+        put?: never;
+        /** Show why an item is in the answer to a query, or why not. */
+        post: operations["explore_why"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Add items to the stream, before their first event. */
+        post: operations["add_items"];
+        /** Remove items from the stream. */
+        delete: operations["remove_items"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/items/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get an item and its paths. */
+        get: operations["item"];
+        put?: never;
+        post?: never;
+        /** Remove an item from the stream. */
+        delete: operations["remove_item"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/model": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Describe the model. */
+        get: operations["model"];
         put?: never;
         post?: never;
         delete?: never;
@@ -432,15 +397,15 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/explore": {
+    "/v1/paths/{path}": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Go to the explorer. */
-        get: operations["explore"];
+        /** List the items on a path, written as 3-17-5. */
+        get: operations["path"];
         put?: never;
         post?: never;
         delete?: never;
@@ -449,34 +414,69 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/explore/": {
+    "/v1/recommend": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Explore the model in a browser. */
-        get: operations["explore_page"];
+        get?: never;
         put?: never;
-        post?: never;
+        /** Recommend items for one history or for many. */
+        post: operations["recommend"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/explore/assets/{file}": {
+    "/v1/similar": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Get a script, style or image of the explorer. */
-        get: operations["explore_asset"];
+        get?: never;
+        put?: never;
+        /** Find the items most similar to an item. */
+        post: operations["similar"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the stored history of a user. */
+        get: operations["user"];
         put?: never;
         post?: never;
+        /** Remove the stored history of a user. */
+        delete: operations["forget_user"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/why-not": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Show what keeps an item out of the recommendations. */
+        post: operations["why_not"];
         delete?: never;
         options?: never;
         head?: never;
@@ -488,19 +488,540 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * Abilities
+         * @description Which parts of the page have something to show.
+         */
+        Abilities: {
+            /** @description Columns that `where` can use. */
+            attributes: string[];
+            /** @description Whether a second model is given. */
+            comparison: boolean;
+            /** @description Whether sample histories were recorded. */
+            histories: boolean;
+            /** @description Whether the model changes while it is served. */
+            live: boolean;
+            /** @description Whether items with common users join the candidates. */
+            neighbours: boolean;
+            /** @description Whether the paths of sampled items were recorded round by round. */
+            rounds: boolean;
+            titles: boolean;
+        };
+        /**
+         * AddItemsRequest
+         * @description One item, or many under `new_items`.
+         */
+        AddItemsRequest: components["schemas"]["NewItem"] | {
+            new_items: components["schemas"]["NewItem"][];
+        };
+        /**
+         * BeamLayer
+         * @description What the beam did on a layer.
+         */
+        BeamLayer: {
+            /** @description Prefixes in use below those that it kept on the layer before. */
+            compared: number;
+            /** @description The probability of all that were compared. */
+            compared_mass: number;
+            /** @description Prefixes that it kept. */
+            kept: number;
+            layer: number;
+            /** @description The probability of the kept prefixes together. */
+            mass: number;
+            /** @description The most probable ones kept, then those pruned. */
+            prefixes: components["schemas"]["BeamPrefix"][];
+            /** @description The lowest probability kept. */
+            threshold: number | null;
+        };
+        /**
+         * BeamPrefix
+         * @description A prefix that the beam compared on a layer.
+         */
+        BeamPrefix: {
+            /** @description Items under it, each counted once per path. */
+            items: number;
+            kept: boolean;
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            prefix: number[];
+            /** @description p(prefix | history). */
+            probability: number;
+            /** @description From 1, among all that were compared. */
+            rank: number;
+            /** @description p(last node | history, nodes before). */
+            step: number;
+        };
+        /**
+         * ChangedAnswer
+         * @description The answers of both models to a history.
+         */
+        ChangedAnswer: {
+            after: components["schemas"]["NamedItem"][];
+            /** @description The answer of the other model. */
+            before: components["schemas"]["NamedItem"][];
+            history: components["schemas"]["NamedItem"][];
+            number: number;
+            /** @description Share of the first n items that both recommend. */
+            overlap: number;
+        };
+        /**
+         * Cohesion
+         * @description How the items of a path relate.
+         */
+        Cohesion: {
+            /** @description The same of as many items drawn from the catalogue. */
+            random_similarity: number;
+            sample: number;
+            shared: components["schemas"]["SharedValue"][];
+            /** @description Mean cosine of item vectors and their mean. */
+            similarity: number;
+        };
+        /**
+         * ErrorDetail
+         * @description Why a request failed.
+         */
+        ErrorDetail: {
+            /** @default null */
+            field?: string | null;
+            message: string;
+            /** @default null */
+            remedy?: string | null;
+            /** @default null */
+            rule?: string | null;
+            /** @description The exception that `pathdex.Client` raises. */
+            type: string;
+            /** @default null */
+            value?: unknown;
+        };
+        /**
+         * ErrorResponse
+         * @description The body of every response with a status of 400 or above.
+         */
+        ErrorResponse: {
+            error: components["schemas"]["ErrorDetail"];
+            /** @default null */
+            model?: string | null;
+        };
+        /**
+         * EventsRequest
+         * @description The events of one user, or of many under `events`.
+         */
+        EventsRequest: components["schemas"]["UserEvents"] | {
+            events: components["schemas"]["UserEvents"][];
+        };
+        /**
+         * EventsResponse
+         * @description The events are stored.
+         */
+        EventsResponse: {
+            model: string;
+            stored: number;
+        };
+        /**
+         * ExplainRequest
+         * @description Which paths lead from a history to an item.
+         */
+        ExplainRequest: {
+            /**
+             * @description Paths to keep per layer; by default the model's.
+             * @default null
+             */
+            beam?: number | null;
+            /**
+             * @description Item ids, oldest first. Pass either this or `user`.
+             * @default null
+             */
+            history?: (string | number)[] | null;
+            item: string | number;
+            /**
+             * @description A user whose history is in the user store.
+             * @default null
+             */
+            user?: string | number | null;
+        } & ({
+            history: unknown[];
+        } | {
+            user: string | number;
+        });
+        /**
+         * ExplainResponse
+         * @description The paths that lead to an item.
+         */
+        ExplainResponse: {
+            explanation: components["schemas"]["Explanation"];
+            model: string;
+        };
+        /**
+         * Explanation
+         * @description An item's paths, most probable first, and the score that ranks it.
+         */
+        Explanation: {
+            item: string | number;
+            paths: components["schemas"]["PathExplanation"][];
+            score: number | null;
+            /** @default null */
+            title?: string | null;
+        };
+        /**
+         * ExploreCompare
+         * @description What changed from the other model to this one.
+         */
+        ExploreCompare: {
+            /** @description Those that changed most. */
+            answers: components["schemas"]["ChangedAnswer"][];
+            common_items: number;
+            /** @description The mean over the sampled items. */
+            companions_kept: number | null;
+            /** @description Share of the histories with the same first item. */
+            first_same: number | null;
+            gone_items: components["schemas"]["NamedItem"][];
+            /**
+             * @description Recorded histories, or single popular items.
+             * @enum {unknown}
+             */
+            histories: "popular items" | "recorded";
+            /** @description Common items by the number of paths kept: 0, 1, .. J. */
+            kept_counts: number[];
+            model: string;
+            moved: components["schemas"]["MovedItem"][];
+            /** @description Items per answer. */
+            n: number;
+            new_items: components["schemas"]["NamedItem"][];
+            num_answers: number;
+            num_moved: number;
+            only_here: number;
+            only_there: number;
+            other: string;
+            /** @description The mean over all histories. */
+            overlap: number | null;
+            page: number;
+            pages: number;
+            /** @description Share of the paths of common items that both have. */
+            paths_kept: number | null;
+            /** @description Whether K, D and J agree, so that paths can be compared. */
+            same_structure: boolean;
+            /** @description Items whose companions were compared. */
+            sample: number;
+        };
+        /**
+         * ExploreItems
+         * @description Items, the most popular first; an exact id comes before all.
+         */
+        ExploreItems: {
+            items: components["schemas"]["ItemEntry"][];
+            model: string;
+            page: number;
+            pages: number;
+            search: string;
+            /** @description Items whose titles are searched, the most popular; the others are found by id only. */
+            searched: number;
+            total: number;
+        };
+        /**
+         * ExploreOverview
+         * @description The index at a glance.
+         */
+        ExploreOverview: {
+            abilities: components["schemas"]["Abilities"];
+            /** @description The default beam of a query. */
+            beam: number;
+            /** @description What training chose, and why. */
+            choices: string[];
+            /** @description Hyper-parameters. */
+            config: Record<string, never>;
+            /** @description D, layers. */
+            depth: number;
+            /** @description Items on all paths, each counted once per path. */
+            entries: number;
+            estimator: string;
+            /** @description The busiest prefixes, parents before their children. */
+            flows: components["schemas"]["PrefixFlow"][];
+            health: components["schemas"]["IndexHealth"];
+            /** @description Latest history items that a query uses. */
+            history_length: number | null;
+            /** @description Interactions in the training data. */
+            interactions: number;
+            items: number;
+            /** @description The paths with the most items. */
+            largest: components["schemas"]["PathSummary"][];
+            layers: components["schemas"]["LayerLoad"][];
+            model: string;
+            /** @description K, nodes per layer. */
+            num_nodes: number;
+            /** @description J. */
+            paths_per_item: number;
+            rounds: components["schemas"]["Round"][];
+            sizes: components["schemas"]["SizeClass"][];
+            used_paths: number;
+            warnings: components["schemas"]["ExploreWarning"][];
+        };
+        /**
+         * ExplorePaths
+         * @description The nodes and paths under a prefix.
+         */
+        ExplorePaths: {
+            /** @description The busiest nodes of the next layer, largest first. */
+            children: components["schemas"]["PrefixChild"][];
+            /** @description Interactions in the training data. */
+            interactions: number;
+            /** @description Items on these paths, each counted once per path. */
+            items: number;
+            label: components["schemas"]["PathLabel"] | null;
+            model: string;
+            num_children: number;
+            num_paths: number;
+            page: number;
+            pages: number;
+            paths: components["schemas"]["PathSummary"][];
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            prefix: number[];
+        };
+        /**
+         * ExploreQuery
+         * @description A query of /v1/recommend, to be followed step by step.
+         */
+        ExploreQuery: {
+            /**
+             * @description Recommend only these items.
+             * @default null
+             */
+            allow?: (string | number)[] | null;
+            /**
+             * @description Paths to keep per layer; by default the model's.
+             * @default null
+             */
+            beam?: number | null;
+            /**
+             * @description Items to score at most; replaces `beam`.
+             * @default null
+             */
+            candidates?: number | null;
+            /**
+             * @description Leave out these items.
+             * @default []
+             */
+            deny?: (string | number)[];
+            /**
+             * @description Leave out the items of the history.
+             * @default true
+             */
+            exclude_seen?: boolean;
+            /** @description Item ids, oldest first. */
+            history: (string | number)[];
+            /**
+             * @description Items to recommend.
+             * @default 10
+             */
+            n?: number;
+            /**
+             * @description Conditions on the catalogue table: a value, a list of values, or `min` and `max`.
+             * @default null
+             */
+            where?: Record<string, never> | null;
+        };
+        /**
+         * ExploreReplay
+         * @description How the index came to be.
+         */
+        ExploreReplay: {
+            items: components["schemas"]["ReplayItem"][];
+            /** @description All epochs of the training, with their losses. */
+            losses: components["schemas"]["Round"][];
+            model: string;
+            /** @description What is missing, and how to record it. */
+            note: string | null;
+            /** @description Whether paths were recorded; if not, only figures are known. */
+            recorded: boolean;
+            rounds: components["schemas"]["ReplayRound"][];
+            /** @description Items whose paths were recorded. */
+            sample: number;
+            /**
+             * @description EM rounds, or publishes of a live model.
+             * @enum {unknown}
+             */
+            source: "live" | "training";
+        };
+        /**
+         * ExploreTrace
+         * @description How a query was answered. The first `n` items are those of /v1/recommend.
+         */
+        ExploreTrace: {
+            /** @description The beam that was used in the end. */
+            beam: number;
+            candidates_limit: number | null;
+            /** @description Candidates that only neighbours brought. */
+            from_neighbours: number;
+            /** @description Candidates on paths that were followed. */
+            from_paths: number;
+            history: components["schemas"]["NamedItem"][];
+            /** @description The recommended items, then the next ones. */
+            items: components["schemas"]["RankedItem"][];
+            layers: components["schemas"]["BeamLayer"][];
+            /**
+             * @description `listed`: so few items are eligible that each is scored.
+             * @enum {unknown}
+             */
+            mode: "beam" | "listed";
+            model: string;
+            n: number;
+            num_candidates: number;
+            num_paths: number;
+            paths: components["schemas"]["FollowedPath"][];
+            /** @description The beam before it doubled to find enough items. */
+            requested_beam: number;
+            /** @description History items that are not in the catalogue and were ignored. */
+            unknown: number;
+            /** @description Latest history items that the query uses. */
+            used: number;
+        };
+        /**
+         * ExploreWarning
+         * @description What a health check found.
+         */
+        ExploreWarning: {
+            /** @default null */
+            advice?: string | null;
+            code: string;
+            /**
+             * @description The page and heading of the documentation.
+             * @default null
+             */
+            docs?: string | null;
+            message: string;
+            /**
+             * @description The M-step after which it was found.
+             * @default null
+             */
+            round?: number | null;
+        };
+        /**
+         * ExploreWhy
+         * @description Why an item is in the answer to a query, or why not.
+         */
+        ExploreWhy: {
+            item: string | number;
+            /** @description The layer at which the last of its paths was lost. */
+            layer: number | null;
+            model: string;
+            /** @description The score of the n-th item. */
+            needed: number | null;
+            /** @description The parts of the score of the n-th item. */
+            needed_parts: components["schemas"]["ScoreParts"] | null;
+            parts: components["schemas"]["ScoreParts"] | null;
+            paths: components["schemas"]["WhyPath"][];
+            /** @description Its rank among the candidates, from 1. */
+            rank: number | null;
+            /**
+             * @description `beam`: all its paths were lost; `candidates`: found, but beyond the candidate limit; `score`: others score higher.
+             * @enum {unknown}
+             */
+            reason: "beam" | "candidates" | "denied" | "no path" | "not allowed" | "recommended" | "score" | "seen" | "where";
+            score: number | null;
+            /** @description The smallest beam that finds it; null if it is above 1,024. */
+            smallest_beam: number | null;
+            /** @description The reason in a sentence. */
+            text: string;
+            title: string | null;
+        };
+        /**
+         * FollowedPath
+         * @description A path that the beam followed to the end.
+         */
+        FollowedPath: {
+            /** @description Its items that were scored. */
+            candidates: number;
+            items: number;
+            /** @default null */
+            label?: components["schemas"]["PathLabel"] | null;
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            path: number[];
+            probability: number;
+            rank: number;
+        };
+        /**
+         * ForgottenUser
+         * @description The history of the user is removed.
+         */
+        ForgottenUser: {
+            model: string;
+            user: string;
+        };
+        /**
+         * HealthStatus
+         * @description `live`, `ready`, `loading` or `draining`.
+         */
+        HealthStatus: {
+            /** @default null */
+            model?: string | null;
+            status: string;
+        };
+        /**
+         * IndexHealth
+         * @description Figures of one assignment (item, path).
+         */
+        IndexHealth: {
+            dead_nodes: number[];
+            depth: number;
+            distinct_paths: number;
+            entropy: number[];
+            entropy_share: number[];
+            item_mean_size: number;
+            mean_size: number;
+            median_size: number;
+            num_items: number;
+            num_nodes: number;
+            overlap: number | null;
+            p99_size: number;
+            paths_per_item: number;
+            size_histogram: {
+                [key: string]: number;
+            };
+            top_size: number;
+            unreachable_items: number;
+            used_paths: number;
+        };
+        /**
+         * ItemCard
+         * @description One item.
+         */
+        ItemCard: {
+            details: Record<string, never> | null;
+            /** @description Recorded histories whose answer has the item; null if no histories were recorded. */
+            histories: components["schemas"]["LeadingHistory"][] | null;
+            id: string | number;
+            /** @description Interactions in the training data. */
+            interactions: number;
+            model: string;
+            num_histories: number;
+            num_items: number;
+            paths: components["schemas"]["ItemPath"][];
+            /** @description From 1, the most popular item. */
+            popularity_rank: number;
+            /** @description Null if they were not recorded for this item. */
+            rounds: components["schemas"]["ItemRound"][] | null;
+            /** @description The answer of /v1/similar. */
+            similar: components["schemas"]["PathNeighbour"][];
+            title: string | null;
+        };
+        /**
+         * ItemEntry
+         * @description An item in a list.
+         */
+        ItemEntry: {
+            /**
+             * @description Other columns of the item table.
+             * @default null
+             */
+            details?: Record<string, never> | null;
+            id: string | number;
+            /** @description Interactions in the training data. */
+            interactions: number;
+            /** @default null */
+            title?: string | null;
+        };
+        /**
          * ItemInfo
          * @description One item of the catalogue.
          */
         ItemInfo: {
-            model: string;
-            id: string | number;
-            /** @description Its paths; null if the model has no index. */
-            paths: number[][] | null;
-            /**
-             * @description Its title, if the model was trained with an item table.
-             * @default null
-             */
-            title?: string | null;
             /**
              * @description Other columns of the item table.
              * @default null
@@ -508,36 +1029,578 @@ export interface components {
             details?: {
                 [key: string]: string | number | boolean | (string | number | boolean)[];
             } | null;
-        };
-        /**
-         * ExploreItems
-         * @description Items, the most popular first; an exact id comes before all.
-         */
-        ExploreItems: {
-            model: string;
-            search: string;
-            items: components["schemas"]["ItemEntry"][];
-            total: number;
-            page: number;
-            pages: number;
-            /** @description Items whose titles are searched, the most popular; the others are found by id only. */
-            searched: number;
-        };
-        /**
-         * ItemEntry
-         * @description An item in a list.
-         */
-        ItemEntry: {
             id: string | number;
+            model: string;
+            /** @description Its paths; null if the model has no index. */
+            paths: number[][] | null;
+            /**
+             * @description Its title, if the model was trained with an item table.
+             * @default null
+             */
+            title?: string | null;
+        };
+        /**
+         * ItemPath
+         * @description One of an item's paths.
+         */
+        ItemPath: {
             /** @description Interactions in the training data. */
             interactions: number;
+            items: number;
+            /** @default null */
+            label?: components["schemas"]["PathLabel"] | null;
+            /** @description The most similar items on the path. */
+            neighbours: components["schemas"]["PathNeighbour"][];
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            path: number[];
+            /** @description The item's share of the path's interactions. */
+            share: number;
+        };
+        /**
+         * ItemRound
+         * @description The paths of an item after an M-step or publish.
+         */
+        ItemRound: {
+            number: number;
+            paths: number[][];
+        };
+        /**
+         * ItemsResponse
+         * @description The changes are in the stream; the model changes when they are learned and published.
+         */
+        ItemsResponse: {
+            accepted: number;
+            model: string;
+        };
+        /**
+         * LabelTerm
+         * @description A word or a value that is frequent here and rare elsewhere.
+         */
+        LabelTerm: {
+            /** @description The column that it is from; `title` for words of titles. */
+            column: string;
+            /** @description Items of the sample that have it. */
+            items: number;
+            /** @description Its class-based TF-IDF. */
+            score: number;
+            term: string;
+        };
+        /**
+         * LayerLoad
+         * @description How many items each node of a layer holds; an item counts once for each of its paths.
+         */
+        LayerLoad: {
+            /** @description Nodes on no path in use. */
+            dead: number;
+            /** @description 1 if all nodes are used evenly, 0 if one takes everything. */
+            entropy_share: number;
+            /** @description By node, or by group of `nodes_per_cell` consecutive nodes. */
+            items: number[];
+            /** @description From 1. */
+            layer: number;
+            nodes_per_cell: number;
+            /** @description Paths in use by node, in the same cells. */
+            paths: number[];
+        };
+        /**
+         * LeadingHistory
+         * @description A recorded history whose beam finds a path, or that an item is retrieved for.
+         */
+        LeadingHistory: {
+            history: components["schemas"]["NamedItem"][];
+            /**
+             * @description What the user took next.
+             * @default null
+             */
+            next?: components["schemas"]["NamedItem"] | null;
+            /** @description Its number in the record. */
+            number: number;
+            /**
+             * @description p(path | history).
+             * @default null
+             */
+            probability?: number | null;
+            /** @description The rank of the path in the beam, or of the item in the answer; from 1. */
+            rank: number;
+            /**
+             * @description The item's final score.
+             * @default null
+             */
+            score?: number | null;
+        };
+        /**
+         * LostLayer
+         * @description A layer of an item's path in the beam.
+         */
+        LostLayer: {
+            /** @description Whether the beam kept the prefix. */
+            kept: boolean;
+            layer: number;
+            node: number;
+            /** @description p(prefix | history). */
+            probability: number;
+            /** @description p(node | history, nodes before). */
+            step: number;
+            /** @description The lowest probability that the beam kept; null if empty. */
+            threshold: number | null;
+        };
+        /**
+         * ModelInfo
+         * @description The served model.
+         */
+        ModelInfo: {
+            /** @description Columns that `where` can use. */
+            attributes: string[];
+            /** @description Hyper-parameters. */
+            config: Record<string, never>;
+            estimator: string;
+            /** @description Statistics of the index; null if the model has none. */
+            health: components["schemas"]["IndexHealth"] | null;
+            /** @description Latest history items that a query uses; null: all. */
+            history_length: number | null;
+            /** @description The type of the item ids: `int` or `str`. */
+            ids: string;
+            items: number;
+            /** @description When this worker loaded it, in UTC. */
+            loaded: string;
+            model: string;
+        };
+        /**
+         * MovedItem
+         * @description An item in both models.
+         */
+        MovedItem: {
+            after: number[][];
+            /** @description Its paths in the other model. */
+            before: number[][];
+            /** @description Share of the items on its paths that share a path with it in both (Jaccard). */
+            companions_kept: number | null;
+            id: string | number;
+            interactions: number;
+            /** @description Paths that it has in both. */
+            kept: number;
             /** @default null */
             title?: string | null;
+        };
+        /**
+         * NamedItem
+         * @description An item with its title, if it has one.
+         */
+        NamedItem: {
+            id: string | number;
+            /** @default null */
+            title?: string | null;
+        };
+        /**
+         * NearPath
+         * @description A path with a common prefix.
+         */
+        NearPath: {
+            /** @description Layers that both share. */
+            common: number;
+            items: number;
+            /** @default null */
+            label?: components["schemas"]["PathLabel"] | null;
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            path: number[];
+        };
+        /**
+         * NewItem
+         * @description An item to add to the stream.
+         */
+        NewItem: {
+            /**
+             * @description Columns of the new item. It starts near items with the same values.
+             * @default {}
+             */
+            attributes?: {
+                [key: string]: string | number | boolean | (string | number | boolean)[];
+            };
+            id: string | number;
+            /**
+             * @description Known items that the new one is similar to.
+             * @default []
+             */
+            like?: (string | number)[];
+        };
+        /**
+         * PathCard
+         * @description One path.
+         */
+        PathCard: {
+            cohesion: components["schemas"]["Cohesion"] | null;
+            /** @description Who is led here; null if no histories were recorded. */
+            histories: components["schemas"]["LeadingHistory"][] | null;
+            /** @description Interactions in the training data. */
+            interactions: number;
+            /** @description A page of its items, the most popular first. */
+            items: components["schemas"]["PathMember"][];
+            label: components["schemas"]["PathLabel"] | null;
+            model: string;
+            neighbours: components["schemas"]["NearPath"][];
+            /** @description Recorded histories that are led here; the first are listed. */
+            num_histories: number;
+            num_items: number;
+            page: number;
+            pages: number;
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            path: number[];
+            /** @description Items whose paths were recorded. */
+            round_sample: number;
+            /** @description Null if rounds were not recorded. */
+            rounds: components["schemas"]["PathRound"][] | null;
+        };
+        /**
+         * PathExplanation
+         * @description One of an item's paths, given a history.
+         */
+        PathExplanation: {
+            beam_rank: number | null;
+            layer_probability: number[];
+            lost_at: number | null;
+            nodes: number[];
+            probability: number;
+            size: number;
+        };
+        /**
+         * PathInfo
+         * @description One path of the index.
+         */
+        PathInfo: {
+            items: (string | number)[];
+            model: string;
+            path: number[];
+            /**
+             * @description Their titles; null if the model has none.
+             * @default null
+             */
+            titles?: (string | null)[] | null;
+        };
+        /**
+         * PathLabel
+         * @description A name for a path or a prefix, made from the titles and attributes of its items.
+         */
+        PathLabel: {
+            /** @description The number of items that it was made from, the most popular ones. */
+            sample: number;
+            terms: components["schemas"]["LabelTerm"][];
+            text: string;
+        };
+        /**
+         * PathMember
+         * @description An item on a path.
+         */
+        PathMember: {
             /**
              * @description Other columns of the item table.
              * @default null
              */
             details?: Record<string, never> | null;
+            id: number | string;
+            /** @description Interactions in the training data. */
+            interactions: number;
+            /** @description Its share of the path's interactions, p(item | path). */
+            share: number;
+            /** @description Cosine of its vector and the mean of the path's vectors. */
+            similarity: number;
+            /** @default null */
+            title?: string | null;
+        };
+        /**
+         * PathNeighbour
+         * @description Another item on the same path.
+         */
+        PathNeighbour: {
+            id: string | number;
+            /** @description Interactions in the training data. */
+            interactions: number;
+            /** @description Cosine of the vectors of both items. */
+            similarity: number;
+            /** @default null */
+            title?: string | null;
+        };
+        /**
+         * PathRound
+         * @description A path after an M-step, among the sampled items.
+         */
+        PathRound: {
+            entered: number;
+            items: number;
+            left: number;
+            number: number;
+        };
+        /**
+         * PathSummary
+         * @description A path in a list.
+         */
+        PathSummary: {
+            /**
+             * @description Its most popular items.
+             * @default []
+             */
+            first?: components["schemas"]["NamedItem"][];
+            /** @description Interactions in the training data. */
+            interactions: number;
+            items: number;
+            /** @default null */
+            label?: components["schemas"]["PathLabel"] | null;
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            path: number[];
+        };
+        /**
+         * PrefixChild
+         * @description A node below a prefix.
+         */
+        PrefixChild: {
+            /** @description Interactions in the training data. */
+            interactions: number;
+            items: number;
+            node: number;
+            paths: number;
+        };
+        /**
+         * PrefixFlow
+         * @description A busy prefix: a band from its parent, the prefix without its last node.
+         */
+        PrefixFlow: {
+            items: number;
+            /** @default null */
+            label?: components["schemas"]["PathLabel"] | null;
+            paths: number;
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            prefix: number[];
+        };
+        /**
+         * QueryRequest
+         * @description What to recommend for a history, or for a user of the user store.
+         */
+        QueryRequest: {
+            /**
+             * @description Recommend only these items.
+             * @default null
+             */
+            allow?: (string | number)[] | null;
+            /**
+             * @description Paths to keep per layer; by default the model's.
+             * @default null
+             */
+            beam?: number | null;
+            /**
+             * @description Items to score at most; replaces `beam`.
+             * @default null
+             */
+            candidates?: number | null;
+            /**
+             * @description Leave out these items.
+             * @default []
+             */
+            deny?: (string | number)[];
+            /**
+             * @description Leave out the items of the history.
+             * @default true
+             */
+            exclude_seen?: boolean;
+            /**
+             * @description Add the paths that found each item.
+             * @default false
+             */
+            explain?: boolean;
+            /**
+             * @description Item ids, oldest first. Pass either this or `user`.
+             * @default null
+             */
+            history?: (string | number)[] | null;
+            /**
+             * @description Items to recommend.
+             * @default 10
+             */
+            n?: number;
+            /**
+             * @description A user whose history is in the user store.
+             * @default null
+             */
+            user?: string | number | null;
+            /**
+             * @description Conditions on the catalogue table: a value, a list of values, or `min` and `max`.
+             * @default null
+             */
+            where?: Record<string, never> | null;
+        } & ({
+            history: unknown[];
+        } | {
+            user: string | number;
+        });
+        /**
+         * QueryResult
+         * @description The result of one query of a batch.
+         */
+        QueryResult: {
+            items: components["schemas"]["RecommendedItem"][];
+            /**
+             * @description History items that are not in the catalogue and were ignored.
+             * @default 0
+             */
+            unknown?: number;
+        };
+        /**
+         * RankedItem
+         * @description A candidate with the parts of its score.
+         */
+        RankedItem: {
+            /** @default null */
+            details?: Record<string, never> | null;
+            id: string | number;
+            parts: components["schemas"]["ScoreParts"];
+            /** @description Its paths that the beam found. */
+            paths: number[][];
+            /** @description p(item | history) over the paths that were followed. */
+            probability: number;
+            rank: number;
+            recommended: boolean;
+            score: number;
+            /**
+             * @description What brought it; `listed` if few items are eligible and each is scored.
+             * @enum {unknown}
+             */
+            source: "both" | "listed" | "neighbours" | "paths";
+            /** @default null */
+            title?: string | null;
+        };
+        /**
+         * RecommendRequest
+         * @description One query, or a batch under `queries`.
+         */
+        RecommendRequest: components["schemas"]["QueryRequest"] | {
+            queries: components["schemas"]["QueryRequest"][];
+        };
+        /**
+         * RecommendResponse
+         * @description `items` for one query, or `results` for a batch, in the order of its queries.
+         */
+        RecommendResponse: {
+            /** @default null */
+            items?: components["schemas"]["RecommendedItem"][] | null;
+            model: string;
+            /** @default null */
+            results?: components["schemas"]["QueryResult"][] | null;
+            /**
+             * @description History items that are not in the catalogue and were ignored.
+             * @default 0
+             */
+            unknown?: number;
+        } & ({
+            items: unknown[];
+        } | {
+            results: unknown[];
+        });
+        /**
+         * RecommendedItem
+         * @description An item and its score; higher is better.
+         */
+        RecommendedItem: {
+            /**
+             * @description Other columns of the item table.
+             * @default null
+             */
+            details?: {
+                [key: string]: string | number | boolean | (string | number | boolean)[];
+            } | null;
+            /** @default null */
+            explanation?: components["schemas"]["Explanation"] | null;
+            id: string | number;
+            score: number;
+            /**
+             * @description Its title, if the model was trained with an item table.
+             * @default null
+             */
+            title?: string | null;
+        };
+        /**
+         * RemoveItemsRequest
+         * @description Items to remove.
+         */
+        RemoveItemsRequest: {
+            ids: (string | number)[];
+        };
+        /**
+         * ReplayItem
+         * @description An item and its paths after each round.
+         */
+        ReplayItem: {
+            id: string | number;
+            interactions: number;
+            /** @description By round, in the order of `rounds`. */
+            paths: number[][][];
+            /** @default null */
+            title?: string | null;
+        };
+        /**
+         * ReplayRound
+         * @description The sampled items after a round.
+         */
+        ReplayRound: {
+            figures: {
+                [key: string]: number;
+            };
+            /** @description Sampled items by layer and node, in cells as in the overview. */
+            loads: number[][];
+            /** @description The share of the paths that the round before did not have. */
+            moved: number | null;
+            number: number;
+            /** @description Paths by number of sampled items. */
+            sizes: {
+                [key: string]: number;
+            };
+            /**
+             * @description Of a publish, in seconds since 1970.
+             * @default null
+             */
+            time?: number | null;
+            /** @description Paths with a sampled item. */
+            used_paths: number;
+            /** @default [] */
+            warnings?: string[];
+        };
+        /**
+         * Round
+         * @description One M-step of the training, or one publish of a live model.
+         */
+        Round: {
+            /** @description What was recorded, such as `objective`, `structure` (the loss), `used_paths`, `overlap`. */
+            figures: {
+                [key: string]: number;
+            };
+            /** @description From 1; 0 is the state before the first. */
+            number: number;
+            /** @default [] */
+            warnings?: string[];
+        };
+        /**
+         * ScoreParts
+         * @description The summands of a final score.
+         */
+        ScoreParts: {
+            /** @description The item's bias, which grows with its popularity. */
+            bias: number;
+            /** @description From items with common users; 0 without neighbours. */
+            neighbours: number;
+            /** @description The path weight times log p(item | history). */
+            path: number;
+            /** @description Inner product of the vectors of user and item. */
+            reranker: number;
+        };
+        /**
+         * SharedValue
+         * @description An attribute value that items of a path have in common.
+         */
+        SharedValue: {
+            /** @description The share of a sample of the catalogue that has it. */
+            catalogue_share: number;
+            column: string;
+            /** @description Items of the sample that have it. */
+            items: number;
+            sample: number;
+            value: string;
         };
         /**
          * SimilarRequest
@@ -556,54 +1619,91 @@ export interface components {
          * @description The most similar items, best first.
          */
         SimilarResponse: {
-            model: string;
             items: components["schemas"]["RecommendedItem"][];
+            model: string;
         };
         /**
-         * RecommendedItem
-         * @description An item and its score; higher is better.
+         * SizeClass
+         * @description Paths with so many items.
          */
-        RecommendedItem: {
-            id: string | number;
-            score: number;
-            /** @default null */
-            explanation?: components["schemas"]["Explanation"] | null;
-            /**
-             * @description Its title, if the model was trained with an item table.
-             * @default null
-             */
-            title?: string | null;
-            /**
-             * @description Other columns of the item table.
-             * @default null
-             */
-            details?: {
-                [key: string]: string | number | boolean | (string | number | boolean)[];
-            } | null;
+        SizeClass: {
+            high: number;
+            items: number;
+            low: number;
+            paths: number;
         };
         /**
-         * Explanation
-         * @description An item's paths, most probable first, and the score that ranks it.
+         * StoredHistory
+         * @description What the user store holds of a user: item ids, oldest first; none for an unknown user.
          */
-        Explanation: {
+        StoredHistory: {
+            items: (string | number)[];
+            model: string;
+            user: string;
+        };
+        /**
+         * UserEvents
+         * @description Items that a user interacted with, oldest first.
+         */
+        UserEvents: {
+            items: (string | number)[];
+            /**
+             * @description When it happened, in seconds since 1970; by default, the server's time. For the stream only.
+             * @default null
+             */
+            time?: number | null;
+            user: string | number;
+        };
+        /**
+         * WhyNot
+         * @description What kept an item out of the best n, if anything did.
+         */
+        WhyNot: {
+            beam: number;
+            explanation: components["schemas"]["Explanation"];
+            layer: number | null;
+            n: number;
+            needed: number | null;
+            rank: number | null;
+            reason: string;
+            smallest_beam: number | null;
+        };
+        /**
+         * WhyNotRequest
+         * @description What keeps an item out of the recommendations.
+         */
+        WhyNotRequest: {
+            /**
+             * @description Paths to keep per layer; by default the model's.
+             * @default null
+             */
+            beam?: number | null;
+            /**
+             * @description Whether the items of the history were left out.
+             * @default true
+             */
+            exclude_seen?: boolean;
+            /**
+             * @description Item ids, oldest first. Pass either this or `user`.
+             * @default null
+             */
+            history?: (string | number)[] | null;
             item: string | number;
-            paths: components["schemas"]["PathExplanation"][];
-            score: number | null;
-            /** @default null */
-            title?: string | null;
-        };
-        /**
-         * PathExplanation
-         * @description One of an item's paths, given a history.
-         */
-        PathExplanation: {
-            nodes: number[];
-            layer_probability: number[];
-            probability: number;
-            beam_rank: number | null;
-            lost_at: number | null;
-            size: number;
-        };
+            /**
+             * @description Items that were recommended.
+             * @default 10
+             */
+            n?: number;
+            /**
+             * @description A user whose history is in the user store.
+             * @default null
+             */
+            user?: string | number | null;
+        } & ({
+            history: unknown[];
+        } | {
+            user: string | number;
+        });
         /**
          * WhyNotResponse
          * @description What keeps an item out.
@@ -613,943 +1713,30 @@ export interface components {
             why_not: components["schemas"]["WhyNot"];
         };
         /**
-         * WhyNot
-         * @description What kept an item out of the best n, if anything did.
+         * WhyPath
+         * @description One of the item's paths.
          */
-        WhyNot: {
-            explanation: components["schemas"]["Explanation"];
-            reason: string;
-            n: number;
-            beam: number;
-            layer: number | null;
-            smallest_beam: number | null;
+        WhyPath: {
+            items: number;
+            layers: components["schemas"]["LostLayer"][];
+            /** @description The layer, from 1, at which the beam lost it. */
+            lost_at: number | null;
+            /** @description The nodes of a path or of a prefix, one per layer. */
+            path: number[];
+            probability: number;
+            /** @description Its rank in the beam, from 1; null if the beam lost it. */
             rank: number | null;
-            needed: number | null;
-        };
-        /**
-         * PathInfo
-         * @description One path of the index.
-         */
-        PathInfo: {
-            model: string;
-            path: number[];
-            items: (string | number)[];
-            /**
-             * @description Their titles; null if the model has none.
-             * @default null
-             */
-            titles?: (string | null)[] | null;
-        };
-        /**
-         * ExploreQuery
-         * @description A query of /v1/recommend, to be followed step by step.
-         */
-        ExploreQuery: {
-            /** @description Item ids, oldest first. */
-            history: (string | number)[];
-            /**
-             * @description Items to recommend.
-             * @default 10
-             */
-            n?: number;
-            /**
-             * @description Paths to keep per layer; by default the model's.
-             * @default null
-             */
-            beam?: number | null;
-            /**
-             * @description Items to score at most; replaces `beam`.
-             * @default null
-             */
-            candidates?: number | null;
-            /**
-             * @description Leave out the items of the history.
-             * @default true
-             */
-            exclude_seen?: boolean;
-            /**
-             * @description Recommend only these items.
-             * @default null
-             */
-            allow?: (string | number)[] | null;
-            /**
-             * @description Leave out these items.
-             * @default []
-             */
-            deny?: (string | number)[];
-            /**
-             * @description Conditions on the catalogue table: a value, a list of values, or `min` and `max`.
-             * @default null
-             */
-            where?: Record<string, never> | null;
-        };
-        /**
-         * HealthStatus
-         * @description `live`, `ready`, `loading` or `draining`.
-         */
-        HealthStatus: {
-            status: string;
-            /** @default null */
-            model?: string | null;
-        };
-        /**
-         * StoredHistory
-         * @description What the user store holds of a user: item ids, oldest first; none for an unknown user.
-         */
-        StoredHistory: {
-            model: string;
-            user: string;
-            items: (string | number)[];
-        };
-        /**
-         * WhyNotRequest
-         * @description What keeps an item out of the recommendations.
-         */
-        WhyNotRequest: {
-            item: string | number;
-            /**
-             * @description Item ids, oldest first. Pass either this or `user`.
-             * @default null
-             */
-            history?: (string | number)[] | null;
-            /**
-             * @description A user whose history is in the user store.
-             * @default null
-             */
-            user?: string | number | null;
-            /**
-             * @description Paths to keep per layer; by default the model's.
-             * @default null
-             */
-            beam?: number | null;
-            /**
-             * @description Items that were recommended.
-             * @default 10
-             */
-            n?: number;
-            /**
-             * @description Whether the items of the history were left out.
-             * @default true
-             */
-            exclude_seen?: boolean;
-        } & ({
-            history: unknown[];
-        } | {
-            user: string | number;
-        });
-        /**
-         * ExploreReplay
-         * @description How the index came to be.
-         */
-        ExploreReplay: {
-            model: string;
-            /** @description Whether paths were recorded; if not, only figures are known. */
-            recorded: boolean;
-            /**
-             * @description EM rounds, or publishes of a live model.
-             * @enum {unknown}
-             */
-            source: "live" | "training";
-            /** @description What is missing, and how to record it. */
-            note: string | null;
-            /** @description Items whose paths were recorded. */
-            sample: number;
-            rounds: components["schemas"]["ReplayRound"][];
-            items: components["schemas"]["ReplayItem"][];
-            /** @description All epochs of the training, with their losses. */
-            losses: components["schemas"]["Round"][];
-        };
-        /**
-         * ReplayRound
-         * @description The sampled items after a round.
-         */
-        ReplayRound: {
-            number: number;
-            /** @description The share of the paths that the round before did not have. */
-            moved: number | null;
-            /** @description Paths with a sampled item. */
-            used_paths: number;
-            /** @description Sampled items by layer and node, in cells as in the overview. */
-            loads: number[][];
-            /** @description Paths by number of sampled items. */
-            sizes: {
-                [key: string]: number;
-            };
-            figures: {
-                [key: string]: number;
-            };
-            /** @default [] */
-            warnings?: string[];
-            /**
-             * @description Of a publish, in seconds since 1970.
-             * @default null
-             */
-            time?: number | null;
-        };
-        /**
-         * ReplayItem
-         * @description An item and its paths after each round.
-         */
-        ReplayItem: {
-            id: string | number;
-            interactions: number;
-            /** @description By round, in the order of `rounds`. */
-            paths: number[][][];
-            /** @default null */
-            title?: string | null;
-        };
-        /**
-         * Round
-         * @description One M-step of the training, or one publish of a live model.
-         */
-        Round: {
-            /** @description From 1; 0 is the state before the first. */
-            number: number;
-            /** @description What was recorded, such as `objective`, `structure` (the loss), `used_paths`, `overlap`. */
-            figures: {
-                [key: string]: number;
-            };
-            /** @default [] */
-            warnings?: string[];
-        };
-        /**
-         * RecommendRequest
-         * @description One query, or a batch under `queries`.
-         */
-        RecommendRequest: components["schemas"]["QueryRequest"] | {
-            queries: components["schemas"]["QueryRequest"][];
-        };
-        /**
-         * QueryRequest
-         * @description What to recommend for a history, or for a user of the user store.
-         */
-        QueryRequest: {
-            /**
-             * @description Item ids, oldest first. Pass either this or `user`.
-             * @default null
-             */
-            history?: (string | number)[] | null;
-            /**
-             * @description A user whose history is in the user store.
-             * @default null
-             */
-            user?: string | number | null;
-            /**
-             * @description Items to recommend.
-             * @default 10
-             */
-            n?: number;
-            /**
-             * @description Paths to keep per layer; by default the model's.
-             * @default null
-             */
-            beam?: number | null;
-            /**
-             * @description Items to score at most; replaces `beam`.
-             * @default null
-             */
-            candidates?: number | null;
-            /**
-             * @description Leave out the items of the history.
-             * @default true
-             */
-            exclude_seen?: boolean;
-            /**
-             * @description Recommend only these items.
-             * @default null
-             */
-            allow?: (string | number)[] | null;
-            /**
-             * @description Leave out these items.
-             * @default []
-             */
-            deny?: (string | number)[];
-            /**
-             * @description Conditions on the catalogue table: a value, a list of values, or `min` and `max`.
-             * @default null
-             */
-            where?: Record<string, never> | null;
-            /**
-             * @description Add the paths that found each item.
-             * @default false
-             */
-            explain?: boolean;
-        } & ({
-            history: unknown[];
-        } | {
-            user: string | number;
-        });
-        /**
-         * AddItemsRequest
-         * @description One item, or many under `new_items`.
-         */
-        AddItemsRequest: components["schemas"]["NewItem"] | {
-            new_items: components["schemas"]["NewItem"][];
-        };
-        /**
-         * NewItem
-         * @description An item to add to the stream.
-         */
-        NewItem: {
-            id: string | number;
-            /**
-             * @description Known items that the new one is similar to.
-             * @default []
-             */
-            like?: (string | number)[];
-            /**
-             * @description Columns of the new item. It starts near items with the same values.
-             * @default {}
-             */
-            attributes?: {
-                [key: string]: string | number | boolean | (string | number | boolean)[];
-            };
-        };
-        /**
-         * ItemsResponse
-         * @description The changes are in the stream; the model changes when they are learned and published.
-         */
-        ItemsResponse: {
-            model: string;
-            accepted: number;
-        };
-        /**
-         * EventsRequest
-         * @description The events of one user, or of many under `events`.
-         */
-        EventsRequest: components["schemas"]["UserEvents"] | {
-            events: components["schemas"]["UserEvents"][];
-        };
-        /**
-         * UserEvents
-         * @description Items that a user interacted with, oldest first.
-         */
-        UserEvents: {
-            user: string | number;
-            items: (string | number)[];
-            /**
-             * @description When it happened, in seconds since 1970; by default, the server's time. For the stream only.
-             * @default null
-             */
-            time?: number | null;
-        };
-        /**
-         * ItemCard
-         * @description One item.
-         */
-        ItemCard: {
-            model: string;
-            id: string | number;
-            title: string | null;
-            details: Record<string, never> | null;
-            /** @description Interactions in the training data. */
-            interactions: number;
-            /** @description From 1, the most popular item. */
-            popularity_rank: number;
-            num_items: number;
-            paths: components["schemas"]["ItemPath"][];
-            /** @description The answer of /v1/similar. */
-            similar: components["schemas"]["PathNeighbour"][];
-            /** @description Recorded histories whose answer has the item; null if no histories were recorded. */
-            histories: components["schemas"]["LeadingHistory"][] | null;
-            num_histories: number;
-            /** @description Null if they were not recorded for this item. */
-            rounds: components["schemas"]["ItemRound"][] | null;
-        };
-        /**
-         * ItemPath
-         * @description One of an item's paths.
-         */
-        ItemPath: {
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            path: number[];
-            items: number;
-            /** @description Interactions in the training data. */
-            interactions: number;
-            /** @description The item's share of the path's interactions. */
-            share: number;
-            /** @description The most similar items on the path. */
-            neighbours: components["schemas"]["PathNeighbour"][];
-            /** @default null */
-            label?: components["schemas"]["PathLabel"] | null;
-        };
-        /**
-         * PathNeighbour
-         * @description Another item on the same path.
-         */
-        PathNeighbour: {
-            id: string | number;
-            /** @description Cosine of the vectors of both items. */
-            similarity: number;
-            /** @description Interactions in the training data. */
-            interactions: number;
-            /** @default null */
-            title?: string | null;
-        };
-        /**
-         * PathLabel
-         * @description A name for a path or a prefix, made from the titles and attributes of its items.
-         */
-        PathLabel: {
-            text: string;
-            terms: components["schemas"]["LabelTerm"][];
-            /** @description The number of items that it was made from, the most popular ones. */
-            sample: number;
-        };
-        /**
-         * LabelTerm
-         * @description A word or a value that is frequent here and rare elsewhere.
-         */
-        LabelTerm: {
-            term: string;
-            /** @description The column that it is from; `title` for words of titles. */
-            column: string;
-            /** @description Items of the sample that have it. */
-            items: number;
-            /** @description Its class-based TF-IDF. */
-            score: number;
-        };
-        /**
-         * LeadingHistory
-         * @description A recorded history whose beam finds a path, or that an item is retrieved for.
-         */
-        LeadingHistory: {
-            /** @description Its number in the record. */
-            number: number;
-            history: components["schemas"]["NamedItem"][];
-            /** @description The rank of the path in the beam, or of the item in the answer; from 1. */
-            rank: number;
-            /**
-             * @description p(path | history).
-             * @default null
-             */
-            probability?: number | null;
-            /**
-             * @description The item's final score.
-             * @default null
-             */
-            score?: number | null;
-            /**
-             * @description What the user took next.
-             * @default null
-             */
-            next?: components["schemas"]["NamedItem"] | null;
-        };
-        /**
-         * NamedItem
-         * @description An item with its title, if it has one.
-         */
-        NamedItem: {
-            id: string | number;
-            /** @default null */
-            title?: string | null;
-        };
-        /**
-         * ItemRound
-         * @description The paths of an item after an M-step or publish.
-         */
-        ItemRound: {
-            number: number;
-            paths: number[][];
-        };
-        /**
-         * ExploreOverview
-         * @description The index at a glance.
-         */
-        ExploreOverview: {
-            model: string;
-            estimator: string;
-            items: number;
-            /** @description Interactions in the training data. */
-            interactions: number;
-            /** @description K, nodes per layer. */
-            num_nodes: number;
-            /** @description D, layers. */
-            depth: number;
-            /** @description J. */
-            paths_per_item: number;
-            used_paths: number;
-            /** @description Items on all paths, each counted once per path. */
-            entries: number;
-            /** @description The default beam of a query. */
-            beam: number;
-            /** @description Latest history items that a query uses. */
-            history_length: number | null;
-            layers: components["schemas"]["LayerLoad"][];
-            /** @description The busiest prefixes, parents before their children. */
-            flows: components["schemas"]["PrefixFlow"][];
-            sizes: components["schemas"]["SizeClass"][];
-            /** @description The paths with the most items. */
-            largest: components["schemas"]["PathSummary"][];
-            health: components["schemas"]["IndexHealth"];
-            warnings: components["schemas"]["ExploreWarning"][];
-            rounds: components["schemas"]["Round"][];
-            /** @description What training chose, and why. */
-            choices: string[];
-            abilities: components["schemas"]["Abilities"];
-            /** @description Hyper-parameters. */
-            config: Record<string, never>;
-        };
-        /**
-         * LayerLoad
-         * @description How many items each node of a layer holds; an item counts once for each of its paths.
-         */
-        LayerLoad: {
-            /** @description From 1. */
-            layer: number;
-            /** @description By node, or by group of `nodes_per_cell` consecutive nodes. */
-            items: number[];
-            /** @description Paths in use by node, in the same cells. */
-            paths: number[];
-            nodes_per_cell: number;
-            /** @description Nodes on no path in use. */
-            dead: number;
-            /** @description 1 if all nodes are used evenly, 0 if one takes everything. */
-            entropy_share: number;
-        };
-        /**
-         * PrefixFlow
-         * @description A busy prefix: a band from its parent, the prefix without its last node.
-         */
-        PrefixFlow: {
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            prefix: number[];
-            items: number;
-            paths: number;
-            /** @default null */
-            label?: components["schemas"]["PathLabel"] | null;
-        };
-        /**
-         * SizeClass
-         * @description Paths with so many items.
-         */
-        SizeClass: {
-            low: number;
-            high: number;
-            paths: number;
-            items: number;
-        };
-        /**
-         * PathSummary
-         * @description A path in a list.
-         */
-        PathSummary: {
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            path: number[];
-            items: number;
-            /** @description Interactions in the training data. */
-            interactions: number;
-            /** @default null */
-            label?: components["schemas"]["PathLabel"] | null;
-            /**
-             * @description Its most popular items.
-             * @default []
-             */
-            first?: components["schemas"]["NamedItem"][];
-        };
-        /**
-         * IndexHealth
-         * @description Figures of one assignment (item, path).
-         */
-        IndexHealth: {
-            num_items: number;
-            paths_per_item: number;
-            num_nodes: number;
-            depth: number;
-            used_paths: number;
-            mean_size: number;
-            item_mean_size: number;
-            median_size: number;
-            p99_size: number;
-            top_size: number;
-            size_histogram: {
-                [key: string]: number;
-            };
-            entropy: number[];
-            entropy_share: number[];
-            dead_nodes: number[];
-            distinct_paths: number;
-            unreachable_items: number;
-            overlap: number | null;
-        };
-        /**
-         * ExploreWarning
-         * @description What a health check found.
-         */
-        ExploreWarning: {
-            code: string;
-            message: string;
-            /** @default null */
-            advice?: string | null;
-            /**
-             * @description The page and heading of the documentation.
-             * @default null
-             */
-            docs?: string | null;
-            /**
-             * @description The M-step after which it was found.
-             * @default null
-             */
-            round?: number | null;
-        };
-        /**
-         * Abilities
-         * @description Which parts of the page have something to show.
-         */
-        Abilities: {
-            titles: boolean;
-            /** @description Columns that `where` can use. */
-            attributes: string[];
-            /** @description Whether items with common users join the candidates. */
-            neighbours: boolean;
-            /** @description Whether the paths of sampled items were recorded round by round. */
-            rounds: boolean;
-            /** @description Whether sample histories were recorded. */
-            histories: boolean;
-            /** @description Whether a second model is given. */
-            comparison: boolean;
-            /** @description Whether the model changes while it is served. */
-            live: boolean;
-        };
-        /**
-         * ErrorResponse
-         * @description The body of every response with a status of 400 or above.
-         */
-        ErrorResponse: {
-            error: components["schemas"]["ErrorDetail"];
-            /** @default null */
-            model?: string | null;
-        };
-        /**
-         * ErrorDetail
-         * @description Why a request failed.
-         */
-        ErrorDetail: {
-            /** @description The exception that `pathdex.Client` raises. */
-            type: string;
-            message: string;
-            /** @default null */
-            field?: string | null;
-            /** @default null */
-            value?: unknown;
-            /** @default null */
-            rule?: string | null;
-            /** @default null */
-            remedy?: string | null;
-        };
-        /**
-         * ExplorePaths
-         * @description The nodes and paths under a prefix.
-         */
-        ExplorePaths: {
-            model: string;
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            prefix: number[];
-            /** @description Items on these paths, each counted once per path. */
-            items: number;
-            /** @description Interactions in the training data. */
-            interactions: number;
-            label: components["schemas"]["PathLabel"] | null;
-            /** @description The busiest nodes of the next layer, largest first. */
-            children: components["schemas"]["PrefixChild"][];
-            num_children: number;
-            paths: components["schemas"]["PathSummary"][];
-            num_paths: number;
-            page: number;
-            pages: number;
-        };
-        /**
-         * PrefixChild
-         * @description A node below a prefix.
-         */
-        PrefixChild: {
-            node: number;
-            items: number;
-            paths: number;
-            /** @description Interactions in the training data. */
-            interactions: number;
-        };
-        /**
-         * ExplainRequest
-         * @description Which paths lead from a history to an item.
-         */
-        ExplainRequest: {
-            item: string | number;
-            /**
-             * @description Item ids, oldest first. Pass either this or `user`.
-             * @default null
-             */
-            history?: (string | number)[] | null;
-            /**
-             * @description A user whose history is in the user store.
-             * @default null
-             */
-            user?: string | number | null;
-            /**
-             * @description Paths to keep per layer; by default the model's.
-             * @default null
-             */
-            beam?: number | null;
-        } & ({
-            history: unknown[];
-        } | {
-            user: string | number;
-        });
-        /**
-         * ExplainResponse
-         * @description The paths that lead to an item.
-         */
-        ExplainResponse: {
-            model: string;
-            explanation: components["schemas"]["Explanation"];
-        };
-        /**
-         * EventsResponse
-         * @description The events are stored.
-         */
-        EventsResponse: {
-            model: string;
-            stored: number;
-        };
-        /**
-         * RecommendResponse
-         * @description `items` for one query, or `results` for a batch, in the order of its queries.
-         */
-        RecommendResponse: {
-            model: string;
-            /** @default null */
-            items?: components["schemas"]["RecommendedItem"][] | null;
-            /**
-             * @description History items that are not in the catalogue and were ignored.
-             * @default 0
-             */
-            unknown?: number;
-            /** @default null */
-            results?: components["schemas"]["QueryResult"][] | null;
-        } & ({
-            items: unknown[];
-        } | {
-            results: unknown[];
-        });
-        /**
-         * QueryResult
-         * @description The result of one query of a batch.
-         */
-        QueryResult: {
-            items: components["schemas"]["RecommendedItem"][];
-            /**
-             * @description History items that are not in the catalogue and were ignored.
-             * @default 0
-             */
-            unknown?: number;
-        };
-        /**
-         * ExploreCompare
-         * @description What changed from the other model to this one.
-         */
-        ExploreCompare: {
-            model: string;
-            other: string;
-            /** @description Whether K, D and J agree, so that paths can be compared. */
-            same_structure: boolean;
-            common_items: number;
-            only_here: number;
-            only_there: number;
-            new_items: components["schemas"]["NamedItem"][];
-            gone_items: components["schemas"]["NamedItem"][];
-            /** @description Share of the paths of common items that both have. */
-            paths_kept: number | null;
-            /** @description Common items by the number of paths kept: 0, 1, .. J. */
-            kept_counts: number[];
-            /** @description The mean over the sampled items. */
-            companions_kept: number | null;
-            /** @description Items whose companions were compared. */
-            sample: number;
-            moved: components["schemas"]["MovedItem"][];
-            num_moved: number;
-            page: number;
-            pages: number;
-            /** @description Items per answer. */
-            n: number;
-            /**
-             * @description Recorded histories, or single popular items.
-             * @enum {unknown}
-             */
-            histories: "popular items" | "recorded";
-            /** @description Those that changed most. */
-            answers: components["schemas"]["ChangedAnswer"][];
-            num_answers: number;
-            /** @description The mean over all histories. */
-            overlap: number | null;
-            /** @description Share of the histories with the same first item. */
-            first_same: number | null;
-        };
-        /**
-         * MovedItem
-         * @description An item in both models.
-         */
-        MovedItem: {
-            id: string | number;
-            interactions: number;
-            /** @description Paths that it has in both. */
-            kept: number;
-            /** @description Share of the items on its paths that share a path with it in both (Jaccard). */
-            companions_kept: number | null;
-            /** @description Its paths in the other model. */
-            before: number[][];
-            after: number[][];
-            /** @default null */
-            title?: string | null;
-        };
-        /**
-         * ChangedAnswer
-         * @description The answers of both models to a history.
-         */
-        ChangedAnswer: {
-            number: number;
-            history: components["schemas"]["NamedItem"][];
-            /** @description Share of the first n items that both recommend. */
-            overlap: number;
-            /** @description The answer of the other model. */
-            before: components["schemas"]["NamedItem"][];
-            after: components["schemas"]["NamedItem"][];
-        };
-        /**
-         * ModelInfo
-         * @description The served model.
-         */
-        ModelInfo: {
-            model: string;
-            estimator: string;
-            items: number;
-            /** @description The type of the item ids: `int` or `str`. */
-            ids: string;
-            /** @description Latest history items that a query uses; null: all. */
-            history_length: number | null;
-            /** @description When this worker loaded it, in UTC. */
-            loaded: string;
-            /** @description Columns that `where` can use. */
-            attributes: string[];
-            /** @description Hyper-parameters. */
-            config: Record<string, never>;
-            /** @description Statistics of the index; null if the model has none. */
-            health: components["schemas"]["IndexHealth"] | null;
-        };
-        /**
-         * PathCard
-         * @description One path.
-         */
-        PathCard: {
-            model: string;
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            path: number[];
-            num_items: number;
-            /** @description Interactions in the training data. */
-            interactions: number;
-            label: components["schemas"]["PathLabel"] | null;
-            /** @description A page of its items, the most popular first. */
-            items: components["schemas"]["PathMember"][];
-            page: number;
-            pages: number;
-            cohesion: components["schemas"]["Cohesion"] | null;
-            neighbours: components["schemas"]["NearPath"][];
-            /** @description Who is led here; null if no histories were recorded. */
-            histories: components["schemas"]["LeadingHistory"][] | null;
-            /** @description Recorded histories that are led here; the first are listed. */
-            num_histories: number;
-            /** @description Null if rounds were not recorded. */
-            rounds: components["schemas"]["PathRound"][] | null;
-            /** @description Items whose paths were recorded. */
-            round_sample: number;
-        };
-        /**
-         * PathMember
-         * @description An item on a path.
-         */
-        PathMember: {
-            id: number | string;
-            /** @description Interactions in the training data. */
-            interactions: number;
-            /** @description Its share of the path's interactions, p(item | path). */
-            share: number;
-            /** @description Cosine of its vector and the mean of the path's vectors. */
-            similarity: number;
-            /** @default null */
-            title?: string | null;
-            /**
-             * @description Other columns of the item table.
-             * @default null
-             */
-            details?: Record<string, never> | null;
-        };
-        /**
-         * Cohesion
-         * @description How the items of a path relate.
-         */
-        Cohesion: {
-            /** @description Mean cosine of item vectors and their mean. */
-            similarity: number;
-            /** @description The same of as many items drawn from the catalogue. */
-            random_similarity: number;
-            sample: number;
-            shared: components["schemas"]["SharedValue"][];
-        };
-        /**
-         * SharedValue
-         * @description An attribute value that items of a path have in common.
-         */
-        SharedValue: {
-            column: string;
-            value: string;
-            /** @description Items of the sample that have it. */
-            items: number;
-            sample: number;
-            /** @description The share of a sample of the catalogue that has it. */
-            catalogue_share: number;
-        };
-        /**
-         * NearPath
-         * @description A path with a common prefix.
-         */
-        NearPath: {
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            path: number[];
-            /** @description Layers that both share. */
-            common: number;
-            items: number;
-            /** @default null */
-            label?: components["schemas"]["PathLabel"] | null;
-        };
-        /**
-         * PathRound
-         * @description A path after an M-step, among the sampled items.
-         */
-        PathRound: {
-            number: number;
-            items: number;
-            entered: number;
-            left: number;
-        };
-        /**
-         * ForgottenUser
-         * @description The history of the user is removed.
-         */
-        ForgottenUser: {
-            model: string;
-            user: string;
         };
         /**
          * WhyQuery
          * @description A query, and the item to ask about.
          */
         WhyQuery: {
-            /** @description Item ids, oldest first. */
-            history: (string | number)[];
             /**
-             * @description Items to recommend.
-             * @default 10
+             * @description Recommend only these items.
+             * @default null
              */
-            n?: number;
+            allow?: (string | number)[] | null;
             /**
              * @description Paths to keep per layer; by default the model's.
              * @default null
@@ -1561,215 +1748,28 @@ export interface components {
              */
             candidates?: number | null;
             /**
-             * @description Leave out the items of the history.
-             * @default true
-             */
-            exclude_seen?: boolean;
-            /**
-             * @description Recommend only these items.
-             * @default null
-             */
-            allow?: (string | number)[] | null;
-            /**
              * @description Leave out these items.
              * @default []
              */
             deny?: (string | number)[];
             /**
+             * @description Leave out the items of the history.
+             * @default true
+             */
+            exclude_seen?: boolean;
+            /** @description Item ids, oldest first. */
+            history: (string | number)[];
+            item: string | number;
+            /**
+             * @description Items to recommend.
+             * @default 10
+             */
+            n?: number;
+            /**
              * @description Conditions on the catalogue table: a value, a list of values, or `min` and `max`.
              * @default null
              */
             where?: Record<string, never> | null;
-            item: string | number;
-        };
-        /**
-         * ExploreWhy
-         * @description Why an item is in the answer to a query, or why not.
-         */
-        ExploreWhy: {
-            model: string;
-            item: string | number;
-            title: string | null;
-            /**
-             * @description `beam`: all its paths were lost; `candidates`: found, but beyond the candidate limit; `score`: others score higher.
-             * @enum {unknown}
-             */
-            reason: "beam" | "candidates" | "denied" | "no path" | "not allowed" | "recommended" | "score" | "seen" | "where";
-            /** @description The reason in a sentence. */
-            text: string;
-            /** @description Its rank among the candidates, from 1. */
-            rank: number | null;
-            score: number | null;
-            /** @description The score of the n-th item. */
-            needed: number | null;
-            parts: components["schemas"]["ScoreParts"] | null;
-            /** @description The parts of the score of the n-th item. */
-            needed_parts: components["schemas"]["ScoreParts"] | null;
-            /** @description The layer at which the last of its paths was lost. */
-            layer: number | null;
-            /** @description The smallest beam that finds it. */
-            smallest_beam: number | null;
-            paths: components["schemas"]["WhyPath"][];
-        };
-        /**
-         * ScoreParts
-         * @description The summands of a final score.
-         */
-        ScoreParts: {
-            /** @description Inner product of the vectors of user and item. */
-            reranker: number;
-            /** @description The item's bias, which grows with its popularity. */
-            bias: number;
-            /** @description The path weight times log p(item | history). */
-            path: number;
-            /** @description From items with common users; 0 without neighbours. */
-            neighbours: number;
-        };
-        /**
-         * WhyPath
-         * @description One of the item's paths.
-         */
-        WhyPath: {
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            path: number[];
-            probability: number;
-            /** @description Its rank in the beam, from 1; null if the beam lost it. */
-            rank: number | null;
-            /** @description The layer, from 1, at which the beam lost it. */
-            lost_at: number | null;
-            items: number;
-            layers: components["schemas"]["LostLayer"][];
-        };
-        /**
-         * LostLayer
-         * @description A layer of an item's path in the beam.
-         */
-        LostLayer: {
-            layer: number;
-            node: number;
-            /** @description p(prefix | history). */
-            probability: number;
-            /** @description p(node | history, nodes before). */
-            step: number;
-            /** @description The lowest probability that the beam kept; null if empty. */
-            threshold: number | null;
-            /** @description Whether the beam kept the prefix. */
-            kept: boolean;
-        };
-        /**
-         * ExploreTrace
-         * @description How a query was answered. The first `n` items are those of /v1/recommend.
-         */
-        ExploreTrace: {
-            model: string;
-            history: components["schemas"]["NamedItem"][];
-            /** @description History items that are not in the catalogue and were ignored. */
-            unknown: number;
-            /** @description Latest history items that the query uses. */
-            used: number;
-            n: number;
-            /** @description The beam that was used in the end. */
-            beam: number;
-            /** @description The beam before it doubled to find enough items. */
-            requested_beam: number;
-            candidates_limit: number | null;
-            /**
-             * @description `listed`: so few items are eligible that each is scored.
-             * @enum {unknown}
-             */
-            mode: "beam" | "listed";
-            layers: components["schemas"]["BeamLayer"][];
-            paths: components["schemas"]["FollowedPath"][];
-            num_paths: number;
-            num_candidates: number;
-            /** @description Candidates on paths that were followed. */
-            from_paths: number;
-            /** @description Candidates that only neighbours brought. */
-            from_neighbours: number;
-            /** @description The recommended items, then the next ones. */
-            items: components["schemas"]["RankedItem"][];
-        };
-        /**
-         * BeamLayer
-         * @description What the beam did on a layer.
-         */
-        BeamLayer: {
-            layer: number;
-            /** @description Prefixes that it kept. */
-            kept: number;
-            /** @description Prefixes in use below those that it kept on the layer before. */
-            compared: number;
-            /** @description The probability of the kept prefixes together. */
-            mass: number;
-            /** @description The probability of all that were compared. */
-            compared_mass: number;
-            /** @description The lowest probability kept. */
-            threshold: number | null;
-            /** @description The most probable ones kept, then those pruned. */
-            prefixes: components["schemas"]["BeamPrefix"][];
-        };
-        /**
-         * BeamPrefix
-         * @description A prefix that the beam compared on a layer.
-         */
-        BeamPrefix: {
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            prefix: number[];
-            /** @description p(prefix | history). */
-            probability: number;
-            /** @description p(last node | history, nodes before). */
-            step: number;
-            kept: boolean;
-            /** @description From 1, among all that were compared. */
-            rank: number;
-            /** @description Items under it, each counted once per path. */
-            items: number;
-        };
-        /**
-         * FollowedPath
-         * @description A path that the beam followed to the end.
-         */
-        FollowedPath: {
-            /** @description The nodes of a path or of a prefix, one per layer. */
-            path: number[];
-            rank: number;
-            probability: number;
-            items: number;
-            /** @description Its items that were scored. */
-            candidates: number;
-            /** @default null */
-            label?: components["schemas"]["PathLabel"] | null;
-        };
-        /**
-         * RankedItem
-         * @description A candidate with the parts of its score.
-         */
-        RankedItem: {
-            id: string | number;
-            rank: number;
-            score: number;
-            parts: components["schemas"]["ScoreParts"];
-            /** @description p(item | history) over the paths that were followed. */
-            probability: number;
-            /**
-             * @description What brought it; `listed` if few items are eligible and each is scored.
-             * @enum {unknown}
-             */
-            source: "both" | "listed" | "neighbours" | "paths";
-            /** @description Its paths that the beam found. */
-            paths: number[][];
-            recommended: boolean;
-            /** @default null */
-            title?: string | null;
-            /** @default null */
-            details?: Record<string, never> | null;
-        };
-        /**
-         * RemoveItemsRequest
-         * @description Items to remove.
-         */
-        RemoveItemsRequest: {
-            ids: (string | number)[];
         };
     };
     responses: never;
@@ -1780,30 +1780,43 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    recommend: {
+    root: {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "history": [
-                 *         260,
-                 *         1196
-                 *       ],
-                 *       "n": 10,
-                 *       "deny": [
-                 *         1210
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["RecommendRequest"];
+        requestBody?: never;
+        responses: {
+            /** @description See /docs. */
+            307: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
             };
         };
+    };
+    docs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description Success. */
             200: {
@@ -1811,11 +1824,78 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RecommendResponse"];
+                    "text/html": string;
                 };
             };
-            /** @description The body is not JSON, or the request is not HTTP. */
-            400: {
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description See /explore/. */
+            307: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_page: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description Not changed since the ETag. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description Not found. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1832,8 +1912,39 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description The body is too large. */
-            413: {
+        };
+    };
+    explore_asset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description Not changed since the ETag. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description Not found. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1841,8 +1952,8 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description The body is compressed, or its content type is not JSON. */
-            415: {
+            /** @description The request was not received in time. */
+            408: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1859,26 +1970,28 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description Too many requests in flight; retry later. */
-            429: {
+        };
+    };
+    live: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
+                    "application/json": components["schemas"]["HealthStatus"];
                 };
             };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request took too long. */
-            504: {
+            /** @description The request was not received in time. */
+            408: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1888,7 +2001,103 @@ export interface operations {
             };
         };
     };
-    similar: {
+    ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ready. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthStatus"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthStatus"];
+                };
+            };
+        };
+    };
+    metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    openapi: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    events: {
         parameters: {
             query?: never;
             header?: never;
@@ -1899,11 +2108,14 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "item": 260,
-                 *       "n": 10
+                 *       "items": [
+                 *         260,
+                 *         1196
+                 *       ],
+                 *       "user": "ada"
                  *     }
                  */
-                "application/json": components["schemas"]["SimilarRequest"];
+                "application/json": components["schemas"]["EventsRequest"];
             };
         };
         responses: {
@@ -1913,7 +2125,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SimilarResponse"];
+                    "application/json": components["schemas"]["EventsResponse"];
                 };
             };
             /** @description The body is not JSON, or the request is not HTTP. */
@@ -2095,7 +2307,606 @@ export interface operations {
             };
         };
     };
-    why_not: {
+    explore_compare: {
+        parameters: {
+            query?: {
+                /** @description First those that kept the fewest companions or paths, or the most popular. */
+                sort?: "companions" | "interactions" | "paths";
+                /** @description The page, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreCompare"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_items: {
+        parameters: {
+            query?: {
+                /** @description An id, or beginnings of words of the title; empty: all items. */
+                search?: string;
+                /** @description The page, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreItems"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_item: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemCard"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_overview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreOverview"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_paths: {
+        parameters: {
+            query?: {
+                /** @description Nodes joined by hyphens, as 3-17; empty: all. */
+                prefix?: string;
+                /** @description The order of the paths: the largest first, or by nodes. */
+                sort?: "interactions" | "items" | "path";
+                /** @description The page, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExplorePaths"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_path: {
+        parameters: {
+            query?: {
+                /** @description The page, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                size?: number;
+            };
+            header?: never;
+            path: {
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PathCard"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_query: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "beam": 50,
+                 *       "deny": [
+                 *         1210
+                 *       ],
+                 *       "history": [
+                 *         260,
+                 *         1196
+                 *       ],
+                 *       "n": 10
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExploreQuery"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreTrace"];
+                };
+            };
+            /** @description The body is not JSON, or the request is not HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is compressed, or its content type is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_replay: {
+        parameters: {
+            query?: {
+                /** @description Items to follow, the most popular recorded ones. */
+                items?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreReplay"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_why: {
         parameters: {
             query?: never;
             header?: never;
@@ -2114,7 +2925,7 @@ export interface operations {
                  *       "n": 10
                  *     }
                  */
-                "application/json": components["schemas"]["WhyNotRequest"];
+                "application/json": components["schemas"]["WhyQuery"];
             };
         };
         responses: {
@@ -2124,7 +2935,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WhyNotResponse"];
+                    "application/json": components["schemas"]["ExploreWhy"];
                 };
             };
             /** @description The body is not JSON, or the request is not HTTP. */
@@ -2192,245 +3003,6 @@ export interface operations {
             };
             /** @description The request took too long. */
             504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    events: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "user": "ada",
-                 *       "items": [
-                 *         260,
-                 *         1196
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["EventsRequest"];
-            };
-        };
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["EventsResponse"];
-                };
-            };
-            /** @description The body is not JSON, or the request is not HTTP. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The body is compressed, or its content type is not JSON. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description A field breaks a rule, or the model does not support the request. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Too many requests in flight; retry later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request took too long. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    user: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["StoredHistory"];
-                };
-            };
-            /** @description Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description A field breaks a rule, or the model does not support the request. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Too many requests in flight; retry later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    forget_user: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ForgottenUser"];
-                };
-            };
-            /** @description Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description A field breaks a rule, or the model does not support the request. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Too many requests in flight; retry later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2451,13 +3023,13 @@ export interface operations {
             content: {
                 /**
                  * @example {
+                 *       "attributes": {
+                 *         "genre": "drama|crime"
+                 *       },
                  *       "id": 1210,
                  *       "like": [
                  *         260
-                 *       ],
-                 *       "attributes": {
-                 *         "genre": "drama|crime"
-                 *       }
+                 *       ]
                  *     }
                  */
                 "application/json": components["schemas"]["AddItemsRequest"];
@@ -2811,6 +3383,53 @@ export interface operations {
             };
         };
     };
+    model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelInfo"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
     path: {
         parameters: {
             query?: never;
@@ -2878,587 +3497,7 @@ export interface operations {
             };
         };
     };
-    model: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ModelInfo"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Too many requests in flight; retry later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    live: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HealthStatus"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    ready: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Ready. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HealthStatus"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Not ready. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HealthStatus"];
-                };
-            };
-        };
-    };
-    metrics: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/plain": string;
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    openapi: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": Record<string, never>;
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    root: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description See /docs. */
-            307: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/html": string;
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    docs: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/html": string;
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    explore_overview: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ExploreOverview"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Too many requests in flight; retry later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    explore_paths: {
-        parameters: {
-            query?: {
-                /** @description Nodes joined by hyphens, as 3-17; empty: all. */
-                prefix?: string;
-                /** @description The order of the paths: the largest first, or by nodes. */
-                sort?: "interactions" | "items" | "path";
-                /** @description The page, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                size?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ExplorePaths"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description A field breaks a rule, or the model does not support the request. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Too many requests in flight; retry later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request took too long. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    explore_path: {
-        parameters: {
-            query?: {
-                /** @description The page, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                size?: number;
-            };
-            header?: never;
-            path: {
-                path: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PathCard"];
-                };
-            };
-            /** @description Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description A field breaks a rule, or the model does not support the request. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Too many requests in flight; retry later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request took too long. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    explore_items: {
-        parameters: {
-            query?: {
-                /** @description An id, or beginnings of words of the title; empty: all items. */
-                search?: string;
-                /** @description The page, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                size?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ExploreItems"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description A field breaks a rule, or the model does not support the request. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Too many requests in flight; retry later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request took too long. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    explore_item: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ItemCard"];
-                };
-            };
-            /** @description Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description A field breaks a rule, or the model does not support the request. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Too many requests in flight; retry later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request took too long. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    explore_query: {
+    recommend: {
         parameters: {
             query?: never;
             header?: never;
@@ -3469,18 +3508,17 @@ export interface operations {
             content: {
                 /**
                  * @example {
+                 *       "deny": [
+                 *         1210
+                 *       ],
                  *       "history": [
                  *         260,
                  *         1196
                  *       ],
-                 *       "n": 10,
-                 *       "beam": 50,
-                 *       "deny": [
-                 *         1210
-                 *       ]
+                 *       "n": 10
                  *     }
                  */
-                "application/json": components["schemas"]["ExploreQuery"];
+                "application/json": components["schemas"]["RecommendRequest"];
             };
         };
         responses: {
@@ -3490,7 +3528,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExploreTrace"];
+                    "application/json": components["schemas"]["RecommendResponse"];
                 };
             };
             /** @description The body is not JSON, or the request is not HTTP. */
@@ -3567,7 +3605,243 @@ export interface operations {
             };
         };
     };
-    explore_why: {
+    similar: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "item": 260,
+                 *       "n": 10
+                 *     }
+                 */
+                "application/json": components["schemas"]["SimilarRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimilarResponse"];
+                };
+            };
+            /** @description The body is not JSON, or the request is not HTTP. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is compressed, or its content type is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredHistory"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    forget_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForgottenUser"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    why_not: {
         parameters: {
             query?: never;
             header?: never;
@@ -3586,7 +3860,7 @@ export interface operations {
                  *       "n": 10
                  *     }
                  */
-                "application/json": components["schemas"]["WhyQuery"];
+                "application/json": components["schemas"]["WhyNotRequest"];
             };
         };
         responses: {
@@ -3596,7 +3870,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExploreWhy"];
+                    "application/json": components["schemas"]["WhyNotResponse"];
                 };
             };
             /** @description The body is not JSON, or the request is not HTTP. */
@@ -3664,280 +3938,6 @@ export interface operations {
             };
             /** @description The request took too long. */
             504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    explore_replay: {
-        parameters: {
-            query?: {
-                /** @description Items to follow, the most popular recorded ones. */
-                items?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ExploreReplay"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description A field breaks a rule, or the model does not support the request. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Too many requests in flight; retry later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request took too long. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    explore_compare: {
-        parameters: {
-            query?: {
-                /** @description First those that kept the fewest companions or paths, or the most popular. */
-                sort?: "companions" | "interactions" | "paths";
-                /** @description The page, from 1. */
-                page?: number;
-                /** @description Entries per page. */
-                size?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ExploreCompare"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description A field breaks a rule, or the model does not support the request. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description Too many requests in flight; retry later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request took too long. */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    explore: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description See /explore/. */
-            307: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/html": string;
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    explore_page: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/html": string;
-                };
-            };
-            /** @description Not changed since the ETag. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/html": string;
-                };
-            };
-            /** @description Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-        };
-    };
-    explore_asset: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                file: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "*/*": string;
-                };
-            };
-            /** @description Not changed since the ETag. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "*/*": string;
-                };
-            };
-            /** @description Not found. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description The request was not received in time. */
-            408: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorResponse"];
-                };
-            };
-            /** @description A field breaks a rule, or the model does not support the request. */
-            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -35,6 +35,7 @@ const REQUESTS: { [Q in Question]: (ask: Ask<Q>) => Request } = {
 
 export class ServerSource implements Source {
   readonly isFile = false;
+  readonly recorded = [];
 
   async ask<Q extends Question>(question: Q, ask: Ask<Q>, signal?: AbortSignal): Promise<Answer<Q>> {
     const { method, url, body } = REQUESTS[question](ask);

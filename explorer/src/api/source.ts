@@ -1,5 +1,6 @@
 /** Where answers come from: a server, or the data inside an exported file. */
 import type * as T from "./types";
+import type { TraceQuery } from "./types";
 
 /** Every question of the page, with its answer. */
 export interface Questions {
@@ -21,6 +22,8 @@ export type Answer<Q extends Question> = Questions[Q][1];
 export interface Source {
   /** Whether this is an exported file, which answers only what it holds. */
   readonly isFile: boolean;
+  /** The queries of an exported file, which are all that it can answer. */
+  readonly recorded: readonly TraceQuery[];
   ask<Q extends Question>(question: Q, ask: Ask<Q>, signal?: AbortSignal): Promise<Answer<Q>>;
 }
 

@@ -1,6 +1,6 @@
 /** A query step by step: history, beam, candidates, ranking, and the reasons. */
 import type { JSX } from "preact";
-import { useRef } from "preact/hooks";
+import { useId, useRef } from "preact/hooks";
 import { useAnswer, useSource } from "../api/useAnswer";
 import type { Id, Trace } from "../api/types";
 import { count, counted, nameOf, percent } from "../format";
@@ -19,7 +19,9 @@ import { keyOf, LabelText, Panel, PathChips, Title } from "../ui/Parts";
 
 export function QueryView({ options }: { options: URLSearchParams }): JSX.Element {
   const source = useSource();
-  const state = readQuery(options);
+  const given = readQuery(options);
+  const [first] = source.recorded;
+  const state = first && given.history.length === 0 ? { ...given, history: first.history } : given;
   // Several controls may change the state before the address is read again.
   const latest = useRef(state);
   latest.current = state;
@@ -38,7 +40,7 @@ export function QueryView({ options }: { options: URLSearchParams }): JSX.Elemen
     <>
       <Title note="A history goes in; the beam follows the most likely nodes of each layer; the items on the paths it reaches are scored.">Ask the index</Title>
       <div class="query">
-        {!source.isFile && <Controls state={state} change={change} />}
+        {source.isFile ? <Recorded state={state} change={change} /> : <Controls state={state} change={change} />}
         <Answered state={answered} what="the answer">
           {(found) => (
             <div class="stack">
@@ -51,8 +53,39 @@ export function QueryView({ options }: { options: URLSearchParams }): JSX.Elemen
   );
 }
 
+/** In an exported file: the choice of a recorded history. */
+function Recorded({ state, change }: { state: QueryState; change: (next: Partial<QueryState>) => void }): JSX.Element {
+  const { recorded } = useSource();
+  const id = useId();
+  const key = (history: readonly Id[]): string => history.map(keyOf).join(" ");
+  const chosen = recorded.findIndex((one) => key(one.history) === key(state.history));
+  return (
+    <Panel title="History" note="This file answers the queries that were recorded with it. For others, open the model itself: pathdex explore RUN">
+      <div class="field">
+        <label for={id}>Recorded history</label>
+        <select id={id} value={String(chosen)} onChange={(event) => change({ history: [...(recorded[Number(event.currentTarget.value)]?.history ?? [])], asked: null })}>
+          {chosen < 0 && <option value="-1">none of them</option>}
+          {recorded.map((one, index) => (
+            <option key={index} value={String(index)}>
+              {`${index + 1}: ${counted(one.history.length, "item")}`}
+            </option>
+          ))}
+        </select>
+      </div>
+      <ol class="basket">
+        {state.history.map((one, index) => (
+          <li key={index}>
+            <span class="name">{nameOf(named(one))}</span>
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  );
+}
+
 function Steps({ trace, state, plain, onAsk, change }: { trace: Trace; state: QueryState; plain: Trace | null; onAsk: (id: Id | null) => void; change: (next: Partial<QueryState>) => void }): JSX.Element {
   const { depth, items } = useModel();
+  const { isFile } = useSource();
   const listed = state.asked !== null && trace.items.some((item) => keyOf(item.id) === keyOf(state.asked as Id));
   const askedPaths = trace.items.find((item) => state.asked !== null && keyOf(item.id) === keyOf(state.asked))?.paths ?? [];
   const asked = new Set(askedPaths.flatMap((path) => path.map((_, layer) => path.slice(0, layer + 1).join("-"))));
@@ -101,7 +134,7 @@ function Steps({ trace, state, plain, onAsk, change }: { trace: Trace; state: Qu
           <p class="empty">Nothing passes these filters.</p>
         )}
       </Panel>
-      <Panel title="Why not …?" note="Choose any item of the catalogue to see what kept it out.">
+      {!isFile && <Panel title="Why not …?" note="Choose any item of the catalogue to see what kept it out.">
         <Finder label="Item to ask about" hideLabel placeholder="Title or id" onPick={(item) => {
             remember([item]);
             onAsk(item.id);
@@ -112,7 +145,7 @@ function Steps({ trace, state, plain, onAsk, change }: { trace: Trace; state: Qu
             {reason(state.asked)}
           </>
         )}
-      </Panel>
+      </Panel>}
     </>
   );
 }
