@@ -51,6 +51,8 @@ Term = tuple[str, str]
 
 def normalize(text: str) -> str:
     """Lower case, without diacritics."""
+    if text.isascii():
+        return text.lower()
     plain = unicodedata.normalize("NFKD", text.lower())
     return "".join(one for one in plain if not unicodedata.combining(one))
 

@@ -127,7 +127,9 @@ def _paths(explorer: Explorer, trace: QueryTrace, followed: Ints) -> list[Follow
     nodes = decode_paths(followed[:MAX_PATHS], explorer.num_nodes, explorer.depth).tolist()
     for rank, (path, code) in enumerate(zip(nodes, followed[:MAX_PATHS].tolist(), strict=True), start=1):
         items = explorer.items_on(code)
-        scored = int(np.isin(items, candidates).sum())
+        places = np.searchsorted(candidates, items)
+        known = places < len(candidates)
+        scored = int((candidates[places[known]] == items[known]).sum())
         log_p = trace.layers[-1].log_probability[rank - 1]
         found.append(FollowedPath(path, rank, float(np.exp(log_p)), len(items), scored))
     return found

@@ -62,7 +62,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
     query_options = ("beam", "candidates")
     run_options = ("seed", "device", "threads")
     recording: Recording | None = None
-    """What `fit(record=True)` recorded; not saved with the model."""
+    """Sampled paths by round and sample histories, of `fit(record=True)`; not saved with the model."""
 
     def __init__(
         self,
@@ -100,8 +100,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
         `checkpoint` is a file for the training state; `resume=True` continues from it and gives the result of an
         uninterrupted training. `encoder_of` is a model of the same catalogue whose encoder and item vectors are reused;
-        only the structure model and the paths are then trained. `record` keeps sampled paths of each round and sample
-        histories in `recording`, for the explorer.
+        only the structure model and the paths are then trained. `record` fills `recording`.
         """
         from pathdex.recommenders.final_phases import final_phases, is_open
         from pathdex.training.held_out import hold_out
@@ -360,15 +359,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         """
         n = check_n(n, len(self.items))
         beam = self.search_options(1, {"beam": beam})["beam"]
-        found = why_not(
-            self.retriever,
-            self.state(history),
-            item,
-            known_code(self.items, item),
-            exclude_seen=exclude_seen,
-            n=n,
-            beam=beam,
-        )
+        state, code = self.state(history), known_code(self.items, item)
+        found = why_not(self.retriever, state, item, code, exclude_seen=exclude_seen, n=n, beam=beam)
         return found.titled(self._details)
 
     def warmup(self) -> Self:
