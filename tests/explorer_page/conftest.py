@@ -73,7 +73,9 @@ def open_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Open
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         allowed.add(url.partition("/explore")[0])
-        page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+        page.on(
+            "console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None
+        )
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("request", lambda sent: problems.append(f"asked {sent.url}") if is_foreign(sent.url, allowed) else None)
         page.goto(url)

@@ -1,6 +1,6 @@
-"""A trained run of the made-up shop, with titles, for the tests of the explorer's page and for the pictures in the docs.
+"""A trained run of the made-up shop, with titles, for the tests of the page and for the pictures in the docs.
 
-    python -m tests.explorer_page.shop FOLDER
+python -m tests.explorer_page.shop FOLDER
 """
 
 from __future__ import annotations

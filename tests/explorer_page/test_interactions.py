@@ -65,7 +65,10 @@ def test_paths_sort_and_turn_pages(server: Running, open_page: OpenPage) -> None
     lowest = server.get("/v1/explore/paths?sort=path&size=25").json["paths"]
     shown = page.locator(".paths-list > li")
     assert shown.count() == len(lowest)
-    assert shown.first.locator(".path-chips").get_attribute("aria-label") == f"Path {', '.join(map(str, lowest[0]['path']))}"
+    assert (
+        shown.first.locator(".path-chips").get_attribute("aria-label")
+        == f"Path {', '.join(map(str, lowest[0]['path']))}"
+    )
     page.get_by_role("button", name="Next").click()
     settle(page)
     assert "page=2" in page.url
@@ -171,9 +174,12 @@ def test_why_and_why_not(server: Running, open_page: OpenPage) -> None:
     page.get_by_role("button", name=f"Use a beam of {why['smallest_beam']}").click()
     page.wait_for_url(re.compile(f"beam={why['smallest_beam']}"))
     settle(page)
-    assert server.post("/v1/explore/why", {"history": history, "item": lost["id"], "beam": why["smallest_beam"]}).json[
-        "reason"
-    ] != "beam"
+    assert (
+        server.post("/v1/explore/why", {"history": history, "item": lost["id"], "beam": why["smallest_beam"]}).json[
+            "reason"
+        ]
+        != "beam"
+    )
     assert "lost the last of its paths" not in page.locator("main").inner_text()
 
 
@@ -253,7 +259,9 @@ def test_the_keyboard_is_enough(server: Running, open_page: OpenPage) -> None:
     keys.press("Enter")
     page.wait_for_url(re.compile("h="))
     settle(page)
-    tab_to(page, "document.activeElement.getAttribute('aria-expanded') === 'false' && /^Why/.test(document.activeElement.textContent)")
+    tab_to(
+        page, "document.activeElement.hasAttribute('aria-expanded') && /^Why/.test(document.activeElement.textContent)"
+    )
     keys.press("Enter")
     page.locator(".verdict").wait_for()
     assert page.get_by_role("status").filter(has_text=re.compile(r"\w")).count() > 0
