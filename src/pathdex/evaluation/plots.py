@@ -60,10 +60,11 @@ def plot_index(
     from matplotlib.figure import Figure
 
     largest = sorted(largest, key=lambda one: -one.size)[:SHOWN_PATHS]
-    figure: Any = Figure(figsize=(11, 4.4 + 0.42 * len(largest)), layout="constrained")
+    above = 0.9 + 0.36 * len(largest) if largest else 0.0
+    figure: Any = Figure(figsize=(11, 4.4 + above), layout="constrained")
     lower: Any = figure
     if largest:
-        upper, lower = figure.subfigures(2, 1, height_ratios=[0.42 * len(largest), 4.0])
+        upper, lower = figure.subfigures(2, 1, height_ratios=[above, 4.0])
         _draw_largest(upper.subplots(), largest)
     sizes, nodes, steps = lower.subplots(1, 3, width_ratios=[1, 1.15, 1.15])
     _draw_sizes(sizes, health)
