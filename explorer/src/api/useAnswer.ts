@@ -20,28 +20,25 @@ export interface State<A> {
 }
 
 const KEPT = 60;
+const FRESH = 30_000;
 
-/** Recent answers, so that going back is immediate. */
+/** Recent answers, so that going back is immediate; for half a minute, since a live model changes. */
 class Recent {
-  private answers = new Map<string, unknown>();
+  private answers = new Map<string, { value: unknown; until: number }>();
 
   get(key: string): unknown {
-    return this.answers.get(key);
+    const found = this.answers.get(key);
+    return found && found.until > performance.now() ? found.value : undefined;
   }
 
   set(key: string, value: unknown): void {
     this.answers.delete(key);
-    this.answers.set(key, value);
+    this.answers.set(key, { value, until: performance.now() + FRESH });
     if (this.answers.size > KEPT) this.answers.delete(this.answers.keys().next().value as string);
-  }
-
-  clear(): void {
-    this.answers.clear();
   }
 }
 
 const recent = new Recent();
-export const forgetAnswers = (): void => recent.clear();
 
 /** Asks at once, or after `delay` milliseconds without a change; null asks nothing. */
 export function useAnswer<Q extends Question>(question: Q, ask: Ask<Q> | null, delay = 0): State<Answer<Q>> {
