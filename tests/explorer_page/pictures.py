@@ -69,7 +69,7 @@ def blurred(picture: Image.Image) -> NDArray[np.float64]:
 
 def save(picture: Image.Image, file: Path, colours: int) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    picture.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(file, optimize=True)
+    picture.quantize(colours, dither=Image.Dither.NONE).save(file, optimize=True)
     print(f"{file.relative_to(ROOT)}: {file.stat().st_size / 1000:.0f} kB")
 
 
@@ -88,7 +88,7 @@ def main() -> None:
                 for view, height in (("overview", 1400), ("query", 1270)):
                     address = f"{server.url}/explore/{place(server, view)}"
                     picture = capture(browser, address, size=(1180, height), scheme="light", scale=1.5)
-                    save(picture, ASSETS / f"explorer-{view}.png", 64)
+                    save(picture, ASSETS / f"explorer-{view}.png", 160)
 
 
 if __name__ == "__main__":
