@@ -88,7 +88,7 @@ def main() -> None:
                 for view, height in (("overview", 1400), ("query", 1270)):
                     address = f"{server.url}/explore/{place(server, view)}"
                     picture = capture(browser, address, size=(1180, height), scheme="light", scale=1.5)
-                    save(picture, ASSETS / f"explorer-{view}.png", 160)
+                    save(picture, ASSETS / f"explorer-{view}.png", 128)
 
 
 if __name__ == "__main__":
