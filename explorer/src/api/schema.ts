@@ -510,8 +510,23 @@ export interface components {
          * AddItemsRequest
          * @description One item, or many under `new_items`.
          */
-        AddItemsRequest: components["schemas"]["NewItem"] | {
-            new_items: components["schemas"]["NewItem"][];
+        AddItemsRequest: {
+            /**
+             * @description Columns of the new item. It starts near items with the same values.
+             * @default {}
+             */
+            attributes?: {
+                [key: string]: string | number | boolean | (string | number | boolean)[];
+            };
+            /** @default null */
+            id?: string | number | null;
+            /**
+             * @description Known items that the new one is similar to.
+             * @default []
+             */
+            like?: (string | number)[];
+            /** @default null */
+            new_items?: components["schemas"]["NewItem"][] | null;
         };
         /**
          * BeamLayer
@@ -604,8 +619,18 @@ export interface components {
          * EventsRequest
          * @description The events of one user, or of many under `events`.
          */
-        EventsRequest: components["schemas"]["UserEvents"] | {
-            events: components["schemas"]["UserEvents"][];
+        EventsRequest: {
+            /** @default null */
+            events?: components["schemas"]["UserEvents"][] | null;
+            /** @default null */
+            items?: (string | number)[] | null;
+            /**
+             * @description When it happened, in seconds since 1970; by default, the server's time. For the stream only.
+             * @default null
+             */
+            time?: number | null;
+            /** @default null */
+            user?: string | number | null;
         };
         /**
          * EventsResponse
@@ -636,11 +661,7 @@ export interface components {
              * @default null
              */
             user?: string | number | null;
-        } & ({
-            history: unknown[];
-        } | {
-            user: string | number;
-        });
+        };
         /**
          * ExplainResponse
          * @description The paths that lead to an item.
@@ -946,9 +967,11 @@ export interface components {
         };
         /**
          * HealthStatus
-         * @description `live`, `ready`, `loading` or `draining`.
+         * @description `live`, `ready`, `loading`, `draining` or, of a router, `shards missing`.
          */
         HealthStatus: {
+            /** @description The shards, from 1, whose items the answer lacks because they are down (`--partial`). */
+            missing_shards?: number[] | null;
             /** @default null */
             model?: string | null;
             status: string;
@@ -1425,11 +1448,7 @@ export interface components {
              * @default null
              */
             where?: Record<string, never> | null;
-        } & ({
-            history: unknown[];
-        } | {
-            user: string | number;
-        });
+        };
         /**
          * QueryResult
          * @description The result of one query of a batch.
@@ -1470,8 +1489,59 @@ export interface components {
          * RecommendRequest
          * @description One query, or a batch under `queries`.
          */
-        RecommendRequest: components["schemas"]["QueryRequest"] | {
-            queries: components["schemas"]["QueryRequest"][];
+        RecommendRequest: {
+            /**
+             * @description Recommend only these items.
+             * @default null
+             */
+            allow?: (string | number)[] | null;
+            /**
+             * @description Paths to keep per layer; by default the model's.
+             * @default null
+             */
+            beam?: number | null;
+            /**
+             * @description Items to score at most; replaces `beam`.
+             * @default null
+             */
+            candidates?: number | null;
+            /**
+             * @description Leave out these items.
+             * @default []
+             */
+            deny?: (string | number)[];
+            /**
+             * @description Leave out the items of the history.
+             * @default true
+             */
+            exclude_seen?: boolean;
+            /**
+             * @description Add the paths that found each item.
+             * @default false
+             */
+            explain?: boolean;
+            /**
+             * @description Item ids, oldest first. Pass either this or `user`.
+             * @default null
+             */
+            history?: (string | number)[] | null;
+            /**
+             * @description Items to recommend.
+             * @default 10
+             */
+            n?: number;
+            /** @default null */
+            queries?: components["schemas"]["QueryRequest"][] | null;
+            /**
+             * @description A user whose history is in the user store.
+             * @default null
+             */
+            user?: string | number | null;
+            /**
+             * @description Conditions on the catalogue table: a value, a list of values, or `min` and `max`.
+             * @default null
+             */
+            where?: Record<string, never> | null;
         };
         /**
          * RecommendResponse
@@ -1480,6 +1550,11 @@ export interface components {
         RecommendResponse: {
             /** @default null */
             items?: components["schemas"]["RecommendedItem"][] | null;
+            /**
+             * @description The shards, from 1, whose items the answer lacks because they are down (`--partial`).
+             * @default null
+             */
+            missing_shards?: number[] | null;
             model: string;
             /** @default null */
             results?: components["schemas"]["QueryResult"][] | null;
@@ -1488,11 +1563,7 @@ export interface components {
              * @default 0
              */
             unknown?: number;
-        } & ({
-            items: unknown[];
-        } | {
-            results: unknown[];
-        });
+        };
         /**
          * RecommendedItem
          * @description An item and its score; higher is better.
@@ -1620,6 +1691,11 @@ export interface components {
          */
         SimilarResponse: {
             items: components["schemas"]["RecommendedItem"][];
+            /**
+             * @description The shards, from 1, whose items the answer lacks because they are down (`--partial`).
+             * @default null
+             */
+            missing_shards?: number[] | null;
             model: string;
         };
         /**
@@ -1699,11 +1775,7 @@ export interface components {
              * @default null
              */
             user?: string | number | null;
-        } & ({
-            history: unknown[];
-        } | {
-            user: string | number;
-        });
+        };
         /**
          * WhyNotResponse
          * @description What keeps an item out.
