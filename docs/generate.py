@@ -259,6 +259,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _prepare() -> str:
     report = json.loads((RESULTS / "prepare.json").read_text())
     limit, log = (report[name] / 2**20 for name in ("limit", "log"))
+    order = ["read without preparing", "data prepare", "data describe", "train", "evaluate"]
     rows = [
         [
             name,
@@ -266,7 +267,7 @@ def _prepare() -> str:
             f"{step['resident'] / 2**20:,.0f} MB",
             "done" if step["returncode"] == 0 else "killed for its memory" if step["returncode"] == -9 else "failed",
         ]
-        for name, step in report["steps"].items()
+        for name, step in sorted(report["steps"].items(), key=lambda pair: order.index(pair[0]))
     ]
     facts = (
         f"A log of {log:,.0f} MB, {report['interactions']:,} rows; at most {limit:,.0f} MB for each process "

@@ -18,7 +18,7 @@ from itertools import accumulate
 
 from pathdex.server.routes import ROUTES
 
-STATUSES = (200, 202, 307, 400, 401, 404, 405, 408, 409, 413, 415, 421, 422, 429, 431, 499, 500, 503, 504)
+STATUSES = (200, 202, 304, 307, 400, 401, 404, 405, 408, 409, 413, 415, 421, 422, 429, 431, 499, 500, 503, 504)
 BUCKETS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the duration histogram, in seconds."""
 _NANOSECONDS = [round(bound * 1e9) for bound in BUCKETS]
@@ -65,7 +65,7 @@ SHARD_COUNTERS = {
     "hedges": "Hedged calls",
 }
 SHARD_DURATION = "pathdex_shard_duration_seconds"
-HELP |= {
+ROUTER_HELP = {
     PARTIAL: "Answers of a router that lack the items of a shard.",
     SHARD_DURATION: "Time until a shard answered, retries included.",
     **{f"pathdex_shard_{name}_total": f"{text} of a shard." for name, text in SHARD_COUNTERS.items()},
@@ -184,7 +184,11 @@ class ServerMetrics:
 def _family(name: str, samples: Sequence[str]) -> list[str]:
     """The lines of one metric; a sample is its labels and its value."""
     kind = "counter" if name.endswith("_total") else "histogram" if name in (DURATION, SHARD_DURATION) else "gauge"
-    return [f"# HELP {name} {HELP[name]}", f"# TYPE {name} {kind}", *(name + sample for sample in samples)]
+    return [
+        f"# HELP {name} {HELP.get(name) or ROUTER_HELP[name]}",
+        f"# TYPE {name} {kind}",
+        *(name + sample for sample in samples),
+    ]
 
 
 def _requests(total: Sequence[int]) -> list[str]:
