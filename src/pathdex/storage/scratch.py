@@ -27,6 +27,8 @@ BLOCK = 2**18
 """Elements that are worked on at a time."""
 NEAR_BYTES = 2**16
 """Rows at most so far apart are read in one piece."""
+PIECE_BYTES = 2**17
+"""Linux reads no more of a longer request, by default."""
 
 
 def scratch_array(shape: int | Sequence[int], dtype: DTypeLike, *, scattered: bool = False) -> NDArray[Any]:
@@ -70,7 +72,8 @@ def read_soon(array: NDArray[Any], rows: NDArray[np.int64]) -> None:
     cuts = np.flatnonzero(np.diff(rows) * size > NEAR_BYTES) + 1
     for run in np.split(rows, cuts):
         begin, end = int(run[0]) * size // page * page, (int(run[-1]) + 1) * size
-        mapped.madvise(mmap.MADV_WILLNEED, begin, min(end, len(mapped)) - begin)
+        for piece in range(begin, min(end, len(mapped)), PIECE_BYTES):
+            mapped.madvise(mmap.MADV_WILLNEED, piece, min(PIECE_BYTES, min(end, len(mapped)) - piece))
 
 
 def memory_limit() -> int:
