@@ -20,29 +20,21 @@ from pathdex.index.scores import ScoreTable
 from pathdex.kernels.structure import StructureWeights
 from pathdex.model.beam import beam_search
 from pathdex.model.structure import LayerNetwork, MLPStructure, path_log_probabilities
-from pathdex.storage.scratch import BLOCK, blocks, scratch_array
+from pathdex.storage.scratch import BLOCK, blocks, memory_limit, scratch_array
+from pathdex.training.position_vectors import PositionVectors
 
 CHUNK, WIDTH = 1 << 23, 512
 """Size of the largest intermediate tensor, and its approximate size per sample."""
-
-
-class PositionVectors:
-    """The user vector that predicts each interaction, gathered when it is needed."""
-
-    def __init__(self, vectors: NDArray[np.float32], readers: NDArray[np.int64] | None = None) -> None:
-        """The vectors before each interaction; `readers` are the numbers of those that predict it, or all its own."""
-        self.vectors, self.readers = vectors, readers
-
-    def __getitem__(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = self.vectors[positions if self.readers is None else self.readers[positions]]
-        return found
+BLOCK_BYTES = 64
+"""Memory per sample while samples are grouped."""
 
 
 class ItemSamples:
     """Training samples grouped by target item."""
 
     def __init__(self, targets: NDArray[np.int32], num_items: int) -> None:
-        size = max(BLOCK, num_items)
+        # Each block writes to the samples of all items, so large blocks read and write fewer pages.
+        size = max(BLOCK, num_items, memory_limit() // BLOCK_BYTES)
         counts = np.zeros(num_items, np.int64)
         for part in blocks(len(targets), size):
             counts += np.bincount(targets[part], minlength=num_items)
@@ -99,7 +91,7 @@ def score_items(structure: LayerNetwork, users: Tensor, beam_size: int, keep: in
 
 def collect_item_scores(
     structure: LayerNetwork,
-    vectors: NDArray[np.float32] | PositionVectors,
+    vectors: PositionVectors,
     samples: ItemSamples,
     table: ScoreTable,
     paths: NDArray[np.int64],
@@ -118,9 +110,8 @@ def collect_item_scores(
     compiled = StructureWeights.from_layers(*structure.layer_arrays()) if isinstance(structure, MLPStructure) else None
     for items, chosen in samples.draw(max_samples, generator):
         chunk = max(1, CHUNK // (chosen.shape[1] * (1 if compiled else beam_size) * WIDTH))
-        for begin in range(0, len(items), chunk):
-            part = slice(begin, begin + chunk)
-            users, own_paths = torch.from_numpy(vectors[chosen[part]]).to(device), paths[items[part]]
+        for part, found_vectors in vectors.parts(chosen, chunk):
+            users, own_paths = torch.from_numpy(found_vectors).to(device), paths[items[part]]
             own_nodes = decode_paths(own_paths, structure.num_nodes, structure.depth)
             if compiled is not None:
                 with torch.no_grad():
