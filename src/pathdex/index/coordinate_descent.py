@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pathdex.errors import DataError
 from pathdex.index.checks import check_int, check_number, int_array, path_array, score_array
+from pathdex.index.health import item_mean_size
 from pathdex.index.path_ids import assign_path_ids
 from pathdex.kernels.hashing import EMPTY, ROWS_PER_RANGE, rows_with_repeats
 from pathdex.kernels.threads import run_ranges
@@ -73,10 +74,10 @@ def assignment_objective(
     """
     penalty = check_number("penalty", penalty, low=0.0)
     degree = check_number("penalty_degree", penalty_degree, low=2.0)
-    codes, scores, counts, paths = _check_table(codes, scores, counts, paths)
-    scored = _scored_rows(scores)
+    codes, scores, counts, paths = check_table(codes, scores, counts, paths)
+    scored = scored_rows(scores)
     with np.errstate(divide="ignore"):
-        likelihood = np.sum(counts[scored] * np.log(_summed_scores(codes, scores, paths)[scored]))
+        likelihood = np.sum(counts[scored] * np.log(summed_scores(codes, scores, paths)[scored]))
     sizes = np.unique(paths, return_counts=True)[1].astype(np.float64)
     return float(likelihood - penalty * np.sum(sizes**degree) / degree)
 
@@ -97,12 +98,23 @@ class AssignmentProblem:
         self, codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, current_paths: ArrayLike, seed: int = 0
     ) -> None:
         random = np.random.default_rng(check_int("seed", seed, low=0))
-        codes, scores, counts, current = _check_table(codes, scores, counts, current_paths)
-        scored = _scored_rows(scores)
+        codes, scores, counts, current = check_table(codes, scores, counts, current_paths)
+        scored = scored_rows(scores)
+        self.num_items = len(scored)
         self.order = np.concatenate([random.permutation(np.flatnonzero(scored)), np.flatnonzero(~scored)])
         self.num_scored = int(scored.sum())
         self.counts = counts[self.order]
         self.table = assign_path_ids(codes, scores, current, self.order, self.num_scored)
+
+    @property
+    def mean_scored_count(self) -> float:
+        """The mean N_v of the items with scores."""
+        counts = self.counts[: self.num_scored]
+        return float(counts.mean()) if len(counts) else 1.0
+
+    def path_size(self, paths: Ints) -> float:
+        """Items on the path of an average item."""
+        return item_mean_size(np.unique(paths, return_counts=True)[1])
 
     def solve(self, penalty: float, degree: float, iterations: int, block_size: int | None = None) -> Ints:
         """Paths (item, path) by Algorithm 2."""
@@ -138,7 +150,7 @@ def _coordinate_descent(
             end = min(start + block_size, len(candidate_paths))
             for v in range(start, end):
                 own, new = seen[v - start], chosen[v - start]
-                _sizes_without(candidate_paths[v], paths[v], t > 0, sizes, own)
+                sizes_without(candidate_paths[v], paths[v], t > 0, sizes, own)
                 choose_paths(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
             _move(start, end, chosen, t > 0, paths, sizes)
 
@@ -209,12 +221,12 @@ def _choose_in_parallel(
 ) -> None:
     for v in prange(start, end):
         own, new = seen[v - start], chosen[v - start]
-        _sizes_without(candidate_paths[v], paths[v], placed, sizes, own)
+        sizes_without(candidate_paths[v], paths[v], placed, sizes, own)
         choose_paths(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
 
 
 @njit(cache=True, nogil=True)
-def _sizes_without(candidate_paths: Int32s, last: Int32s, placed: bool, sizes: Int32s, seen: Int32s) -> None:
+def sizes_without(candidate_paths: Int32s, last: Int32s, placed: bool, sizes: Int32s, seen: Int32s) -> None:
     """|c| of an item's candidate paths, without its own assignment of the last iteration."""
     for c in range(len(candidate_paths)):
         seen[c] = sizes[candidate_paths[c]]
@@ -280,7 +292,7 @@ def _contains(values: NDArray[np.integer], wanted: int) -> bool:
     return False
 
 
-def _summed_scores(codes: Ints, scores: Floats, paths: Ints) -> NDArray[np.float64]:
+def summed_scores(codes: Ints, scores: Floats, paths: Ints) -> NDArray[np.float64]:
     """sum_j s[v, pi_j(v)] of every item."""
     sums = np.zeros(len(paths))
     run_ranges(partial(_sum_scores, codes, scores, paths, sums), len(paths), least=ROWS_PER_RANGE)
@@ -295,7 +307,7 @@ def _sum_scores(codes: Ints, scores: Floats, paths: Ints, sums: NDArray[np.float
                 sums[v] += scores[v, c]
 
 
-def _check_table(
+def check_table(
     codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, paths: ArrayLike
 ) -> tuple[Ints, Floats, Floats, Ints]:
     paths = path_array("current_paths", paths)
@@ -308,7 +320,7 @@ def _check_table(
     return codes, scores, counts, paths
 
 
-def _scored_rows(scores: Floats) -> Mask:
+def scored_rows(scores: Floats) -> Mask:
     """Which items have a scored path; rows descend."""
     scored: Mask = scores[:, :1].sum(axis=1) > 0
     return scored

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
+from pathdex.model.dropout import BatchPart
 
 START = -1
 SORTED_BATCHES = 32
@@ -39,6 +41,20 @@ class Batch:
     mapped: NDArray[np.bool_] | None = None
     """(sample,) whether the sample's user vector is that of the other horizon; None if none is."""
 
+    def share(self, number: int, size: int) -> BatchShare:
+        """What worker `number` of `size` takes."""
+        first, end = (len(self.inputs) * one // size for one in (number, number + 1))
+        idle = first == end
+        first, end = (0, 1) if idle else (first, end)
+        samples = slice(*np.searchsorted(self.window, [first, end]).tolist())
+        own = {
+            name: None if getattr(self, name) is None else getattr(self, name)[samples]
+            for name in ("window", "time", "position", "targets", "earliest", "mapped")
+        }
+        batch = Batch(self.inputs[first:end], **{**own, "window": own["window"] - first})
+        weight = 0.0 if idle else len(batch.targets) / max(1, len(self.targets))
+        return BatchShare(batch, samples, BatchPart(first, len(self.inputs)), weight)
+
     def read_earlier(self, readers: NDArray[np.int64], mapped: NDArray[np.bool_] | None = None) -> Batch:
         """The same targets, each predicted by the history before `readers[position]`; `mapped` is by position as well.
 
@@ -47,6 +63,17 @@ class Batch:
         back = self.position - readers[self.position]
         time = self.time - back % (self.time - self.earliest + 1)
         return replace(self, time=time, mapped=None if mapped is None else mapped[self.position])
+
+
+class BatchShare(NamedTuple):
+    """The windows of a batch that one worker takes. Where there are too few, it takes the first with weight 0."""
+
+    batch: Batch
+    samples: slice
+    """Its samples among those of the batch."""
+    part: BatchPart | None
+    weight: float
+    """The share of the samples, by which the mean losses of the workers add up to that of the batch."""
 
 
 @dataclass(frozen=True)
