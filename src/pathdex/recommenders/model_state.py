@@ -65,7 +65,7 @@ class ModelState:
         from pathdex.model.network import ITEM_ROWS
         from pathdex.training.encoder_phase import centred_log_counts
 
-        config, weights = with_defaults(trainer.chosen_config), dict(trainer.network.export())
+        config, weights = with_defaults(trainer.chosen_config), dict(trainer.weights)
         assert config.num_nodes is not None
         postings = Postings.from_paths(trainer.paths, config.num_nodes, config.depth)
         counts = trainer.assigner.counts

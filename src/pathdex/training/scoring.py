@@ -28,9 +28,16 @@ CHUNK, WIDTH = 1 << 23, 512
 class ItemSamples:
     """Training samples grouped by target item."""
 
-    def __init__(self, targets: NDArray[np.int32], num_items: int) -> None:
-        self.order = np.argsort(targets, kind="stable")
-        self.offsets = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=num_items))])
+    def __init__(self, targets: NDArray[np.int32], num_items: int, own: NDArray[np.bool_] | None = None) -> None:
+        """With `own` (item,), only samples of these items are kept and yielded; the draws are those of all items."""
+        self.counts, self.own = np.bincount(targets, minlength=num_items), own
+        kept = self.counts if own is None else np.where(own, self.counts, 0)
+        self.offsets = np.concatenate([[0], np.cumsum(kept)])
+        if own is None:
+            self.order = np.argsort(targets, kind="stable")
+        else:
+            places = np.flatnonzero(own[targets])
+            self.order = places[np.argsort(targets[places], kind="stable")]
 
     def draw(
         self, max_samples: int, generator: np.random.Generator
@@ -39,12 +46,15 @@ class ItemSamples:
 
         Items with more than `max_samples` samples yield an evenly spaced subset with a random offset.
         """
-        counts = np.diff(self.offsets)
+        counts = self.counts
         taken = np.minimum(counts, max_samples)
         for number in np.unique(taken[taken > 0]):
             items = np.flatnonzero(taken == number)
+            shift = generator.random((len(items), 1))
+            if self.own is not None:
+                items, shift = items[self.own[items]], shift[self.own[items]]
             steps = counts[items, None] / number
-            places = ((np.arange(number) + generator.random((len(items), 1))) * steps).astype(np.int64)
+            places = ((np.arange(number) + shift) * steps).astype(np.int64)
             yield items, self.order[self.offsets[items, None] + np.minimum(places, counts[items, None] - 1)]
 
 
@@ -90,22 +100,47 @@ def collect_item_scores(
     among the likeliest of its users, and without them an M-step would move it to the paths of popular items. The MLP
     runs in compiled code on the CPU, other layer networks run in `score_items`.
     """
-    compiled = StructureWeights.from_layers(*structure.layer_arrays()) if isinstance(structure, MLPStructure) else None
+    compiled = compiled_structure(structure)
     for items, chosen in samples.draw(max_samples, generator):
-        chunk = max(1, CHUNK // (chosen.shape[1] * (1 if compiled else beam_size) * WIDTH))
+        chunk = chunk_size(chosen.shape[1], beam_size, compiled)
         for begin in range(0, len(items), chunk):
             part = slice(begin, begin + chunk)
-            users, own_paths = torch.from_numpy(vectors[chosen[part]]).to(device), paths[items[part]]
-            own_nodes = decode_paths(own_paths, structure.num_nodes, structure.depth)
-            if compiled is not None:
-                with torch.no_grad():
-                    sums = structure.begin(users).cpu().numpy()
-                codes, scores, own = score_item_paths(sums, compiled, beam_size, table.candidate_paths, own_nodes)
-            else:
-                nodes, found = score_items(structure, users, beam_size, table.candidate_paths)
-                codes, scores = encode_paths(nodes.cpu().numpy(), structure.num_nodes), found.cpu().numpy()
-                own = score_paths(structure, users, own_nodes)
-            table.set_rows(items[part], *_with_paths(codes, scores, own_paths, own))
+            own_paths = paths[items[part]]
+            lists = score_lists(structure, compiled, vectors[chosen[part]], own_paths, beam_size, table, device)
+            table.set_rows(items[part], *lists)
+
+
+def compiled_structure(structure: LayerNetwork) -> StructureWeights | None:
+    """The weights for compiled code, which there is for the MLP."""
+    return StructureWeights.from_layers(*structure.layer_arrays()) if isinstance(structure, MLPStructure) else None
+
+
+def chunk_size(samples: int, beam_size: int, compiled: StructureWeights | None) -> int:
+    """The number of items, with so many samples each, that are scored at once."""
+    return max(1, CHUNK // (samples * (1 if compiled else beam_size) * WIDTH))
+
+
+def score_lists(
+    structure: LayerNetwork,
+    compiled: StructureWeights | None,
+    vectors: NDArray[np.float32],
+    own_paths: NDArray[np.int64],
+    beam_size: int,
+    table: ScoreTable,
+    device: torch.device,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """New rows of the table: codes and scores (item, candidate path) for vectors (item, sample, dim)."""
+    users = torch.from_numpy(vectors).to(device)
+    own_nodes = decode_paths(own_paths, structure.num_nodes, structure.depth)
+    if compiled is not None:
+        with torch.no_grad():
+            sums = structure.begin(users).cpu().numpy()
+        codes, scores, own = score_item_paths(sums, compiled, beam_size, table.candidate_paths, own_nodes)
+    else:
+        nodes, found = score_items(structure, users, beam_size, table.candidate_paths)
+        codes, scores = encode_paths(nodes.cpu().numpy(), structure.num_nodes), found.cpu().numpy()
+        own = score_paths(structure, users, own_nodes)
+    return _with_paths(codes, scores, own_paths, own)
 
 
 @torch.no_grad()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from pathdex.training.path_assigner import PathAssigner
 from pathdex.training.random_streams import RandomStreams
 from pathdex.training.setup import prepare
 from pathdex.training.structure_phase import StructurePhase
+
+if TYPE_CHECKING:
+    from pathdex.training.distributed.group import Group
 
 SHARED = ("encoder", "embedding_dim", "history_length", "shared_items")
 """Hyper-parameters that must agree to reuse an encoder's weights."""
@@ -46,27 +49,28 @@ class Trainer:
         held_out: Queries | None = None,
         callbacks: Sequence[Callback] | None = (),
         checkpoint: Path | None = None,
+        group: Group | None = None,
     ) -> None:
-        """`held_out` are queries to choose hyper-parameters by that the configuration leaves open."""
+        """`held_out` are queries to choose hyper-parameters by that the configuration leaves open.
+
+        With a `group`, every worker has a trainer, and each method is called by all of them.
+        """
         prepare(data, options)
         self.config, self.options, self.data, self.held_out = resolve(config, data), options, data, held_out
-        self.network = Network(self.config, data.num_items, self.config).place(options.device)
         self.records: list[dict[str, Any]] = []
-        self.assigner = PathAssigner(self.network, self.config, data, self.records, seed=options.seed)
-        first, second = (RandomStreams(options.seed, phase) for phase in range(2))
-        encoder = (
-            EncoderPhase(self.network, self.config, data, first, self.records, held_out)
-            if self.config.schedule == "warm"
-            else JointPhase(self.network, self.config, data, first, self.assigner)
-        )
-        structure = StructurePhase(self.network, self.config, data, second, self.assigner, seed=options.seed)
-        self.encoder, self.structure = encoder, structure
+        self.group = group
+        self._whole: WholeModel | None = None
+        saved = checkpointer(checkpoint, self.config.to_dict(), options, data, held_out)
+        if group is not None:
+            from pathdex.training.distributed.parts import sharded_checkpointer, sharded_parts
+
+            parts = sharded_parts(self.config, options, data, held_out, self.records, group)
+            saved = sharded_checkpointer(saved, group, data.num_items)
+        else:
+            parts = training_parts(self.config, options, data, held_out, self.records)
+        self.network, self.assigner, self.encoder, self.structure = parts
         self.loop = TrainingLoop(
-            [encoder, structure],
-            callbacks,
-            checkpointer(checkpoint, self.config.to_dict(), options, data, held_out),
-            records=self.records,
-            device=options.device,
+            [self.encoder, self.structure], callbacks, saved, records=self.records, device=options.device
         )
 
     @property
@@ -76,7 +80,24 @@ class Trainer:
 
     @property
     def paths(self) -> NDArray[np.int64]:
-        return self.assigner.paths
+        return self.assigner.paths if self.group is None else self._gathered[1]
+
+    @property
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """All weights by name, including the item table."""
+        return self.network.export() if self.group is None else self._gathered[0]
+
+    @property
+    def _gathered(self) -> WholeModel:
+        assert self._whole is not None, "`gather` comes first, and only the first worker has the whole"
+        return self._whole
+
+    def gather(self) -> None:
+        """Bring rows and paths of all items to the first worker, once EM is over; nothing in one process."""
+        if self.group is not None and self._whole is None:
+            from pathdex.training.distributed.parts import gather_model
+
+            self._whole = gather_model(self.group, self.network, self.assigner.paths)
 
     def run(self) -> None:
         """Train to the end."""
@@ -115,6 +136,30 @@ class Trainer:
         self.network.restore({**current, **trained})
         self.encoder.reranker.rows.table = self.network.items.rows
         self.loop.skip_to(self.structure)
+
+
+WholeModel = tuple[dict[str, NDArray[np.float32]], NDArray[np.int64]]
+"""Weights by name and paths (item, path)."""
+Parts = tuple[Network, PathAssigner, EncoderPhase, StructurePhase]
+
+
+def training_parts(
+    config: Config,
+    options: RunOptions,
+    data: Interactions,
+    held_out: Queries | None,
+    records: list[dict[str, Any]],
+) -> Parts:
+    """Network, paths and phases of a training in one process."""
+    network = Network(config, data.num_items, config).place(options.device)
+    assigner = PathAssigner(network, config, data, records, seed=options.seed)
+    first, second = (RandomStreams(options.seed, phase) for phase in range(2))
+    encoder = (
+        EncoderPhase(network, config, data, first, records, held_out)
+        if config.schedule == "warm"
+        else JointPhase(network, config, data, first, assigner)
+    )
+    return network, assigner, encoder, StructurePhase(network, config, data, second, assigner, seed=options.seed)
 
 
 def train_encoder(

@@ -87,6 +87,11 @@ class Windows:
     at_start: NDArray[np.bool_]
     """Whether the window's first input is the start token, not an item."""
 
+    def take(self, numbers: NDArray[np.int64]) -> Windows:
+        """The given windows."""
+        parts = (one[numbers] for one in (self.context, self.first, self.end, self.at_start))
+        return Windows(self.sequences, *parts)
+
     def batches(self, size: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
         """Window numbers of each batch, in random order. A batch has about `size` targets."""
         order = generator.permutation(len(self.context))
