@@ -182,7 +182,7 @@ class Group:
             raise self._lost(error) from error
 
     def _lost(self, error: RuntimeError) -> WorkerError:
-        reason = str(error).splitlines()[0][:300]
+        reason = str(error).splitlines()[0].rpartition("] ")[2].split(". ")[0][:200]
         return WorkerError(f"worker {self.rank} of {self.size} lost contact with another worker ({reason}); {REMEDY}")
 
 

@@ -93,7 +93,7 @@ class ShardedPathAssigner(PathAssigner):
         for _ in range(self.group.largest(-(-len(items) // chunk))):
             part, items = items[:chunk], items[chunk:]
             wanted, positions = positions[:chunk], positions[chunk:]
-            found = vectors.at(wanted.ravel()).reshape(*wanted.shape, -1)
+            found = vectors.at(wanted.ravel()).reshape(*wanted.shape, vectors.own.shape[1])
             if len(part):
                 own, device = part // self.shard.size, self.network.device
                 lists = score_lists(structure, compiled, found, self.paths[own], beam, self.table, device)
