@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -28,6 +29,9 @@ from pathdex.storage.folder_lock import folder_lock
 from pathdex.storage.json_file import write_json
 from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, ITEMS, LOG, REQUEST, SPLIT, find_bundle
 from pathdex.training.callbacks import Callback, JsonLines, TensorBoard, default_callbacks
+
+if TYPE_CHECKING:
+    from pathdex.training.distributed.group import Group
 
 
 def training_reading(folder: str | Path, model: Recommender) -> Reading | None:
@@ -127,7 +131,11 @@ class Run:
         return DeepRetrieval.load(find_bundle(self.path))
 
     def train(
-        self, split: Split | None = None, *, callbacks: Sequence[Callback] | None = None, tensorboard: bool = False
+        self,
+        split: Split | None = None,
+        *,
+        callbacks: Sequence[Callback] | None = None,
+        tensorboard: bool = False,
     ) -> DeepRetrieval:
         """Train to the end, from the checkpoint if there is one, and save the bundle.
 
@@ -137,12 +145,38 @@ class Run:
         if self.finished:
             return self.model()
         with folder_lock(self.path, "pathdex train"):
-            return self._train(split, callbacks, tensorboard)
+            if self.finished:
+                return self.model()
+            resume = self.checkpoint.exists()
+            model, split = self._estimator(self.request["options"]), split or self.split()
+            following = self._callbacks(callbacks, resume, tensorboard)
+            self._fit(model, split, following, resume)
+            model.save(self.bundle)
+            return model
 
-    def _train(self, split: Split | None, callbacks: Sequence[Callback] | None, tensorboard: bool) -> DeepRetrieval:
-        if self.finished:
-            return self.model()
-        resume = self.checkpoint.exists()
+    def train_share(
+        self,
+        group: Group,
+        threads: int,
+        *,
+        callbacks: Sequence[Callback] | None = None,
+        tensorboard: bool = False,
+    ) -> None:
+        """`train` as one of several workers, which all call this. The folder must be on storage that they share."""
+        with folder_lock(self.path, "pathdex train") if group.is_first else nullcontext():
+            if group.agree(self.finished):
+                return
+            resume = group.agree(self.checkpoint.exists())
+            options = self.request["options"]
+            model = self._estimator({**options, "threads": options.get("threads") or threads})
+            following = self._callbacks(callbacks, resume, tensorboard) if group.is_first else []
+            self._fit(model, self.split(), following, resume, group)
+            group.first_only(lambda: model.save(self.bundle))
+
+    def _estimator(self, options: Mapping[str, Any]) -> DeepRetrieval:
+        return DeepRetrieval(Config.from_stored(self.request["config"]), **options)
+
+    def _callbacks(self, callbacks: Sequence[Callback] | None, resume: bool, tensorboard: bool) -> list[Callback]:
         if resume:
             # A kill between checkpoint and log can lose or truncate a line; the checkpoint holds all records.
             records = load_checkpoint(self.checkpoint)[0]["records"]
@@ -152,15 +186,17 @@ class Run:
         following += default_callbacks() if callbacks is None else callbacks
         if tensorboard:
             following.append(TensorBoard(self.path / "tensorboard"))
-        config = Config.from_stored(self.request["config"])
-        model, split = DeepRetrieval(config, **self.request["options"]), split or self.split()
+        return following
+
+    def _fit(
+        self, model: DeepRetrieval, split: Split, callbacks: list[Callback], resume: bool, group: Group | None = None
+    ) -> None:
         model.fit(
             split.train,
             items=self.details(),
             validation=split.valid,
-            callbacks=following,
+            callbacks=callbacks,
             checkpoint=self.checkpoint,
             resume=resume,
+            group=group,
         )
-        model.save(self.bundle)
-        return model

@@ -95,7 +95,7 @@ class Group:
         given = torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
         found = torch.empty((self.size * len(given), *given.shape[1:]), dtype=given.dtype, device=self.device)
         with self._measured(array.nbytes * (self.size - 1)):
-            dist.all_gather_into_tensor(found, given)
+            _all_gather(found, given)
         return found.cpu().numpy().reshape(self.size, *array.shape)
 
     def gather(self, array: NDArray[Any]) -> list[NDArray[Any]]:
@@ -140,8 +140,10 @@ class Group:
                     store.set(f"{key}/done", f"failed: {error}")
                     raise
             store.set(f"{key}/done", "done")
+            self.largest(0)  # The store may be a part of this process, so it stays until all have read it.
             return result
         self._wait(store, key)
+        self.largest(0)
         return None
 
     def _wait(self, store: Any, key: str) -> None:
@@ -186,6 +188,8 @@ class Group:
         return WorkerError(f"worker {self.rank} of {self.size} lost contact with another worker ({reason}); {REMEDY}")
 
 
+# The old name warns in new versions of torch, and old versions lack the new one.
+_all_gather: Any = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 REMEDY = "see what that worker printed, then continue with --resume"
 
 

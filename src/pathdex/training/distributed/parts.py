@@ -13,6 +13,7 @@ from pathdex.data.splits import Queries
 from pathdex.errors import ConfigError, Problem
 from pathdex.model.network import ITEM_ROWS, Network
 from pathdex.training.checkpointing import Checkpointer
+from pathdex.training.distributed.agreement import check_agreement, facts
 from pathdex.training.distributed.checkpointing import ShardedCheckpointer
 from pathdex.training.distributed.group import Group
 from pathdex.training.distributed.item_table import ShardedItemTable
@@ -50,6 +51,7 @@ def sharded_parts(
     group: Group,
 ) -> tuple[Network, ShardedPathAssigner, EncoderPhase, ShardedStructurePhase]:
     """Network, paths and phases of one worker."""
+    check_agreement(group, facts(config, options, data, held_out))
     check_parameters(config, data.num_items, group.size)
 
     def sharded_table(num_items: int, dim: int, shared: bool) -> ShardedItemTable:
