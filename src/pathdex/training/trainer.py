@@ -60,6 +60,7 @@ class Trainer:
         self.records: list[dict[str, Any]] = []
         self.group = group
         self._whole: WholeModel | None = None
+        self._was_gathered = False
         saved = checkpointer(checkpoint, self.config.to_dict(), options, data, held_out)
         if group is not None:
             from pathdex.training.distributed.parts import sharded_checkpointer, sharded_parts
@@ -94,10 +95,11 @@ class Trainer:
 
     def gather(self) -> None:
         """Bring rows and paths of all items to the first worker, once EM is over; nothing in one process."""
-        if self.group is not None and self._whole is None:
+        if self.group is not None and not self._was_gathered:
             from pathdex.training.distributed.parts import gather_model
 
             self._whole = gather_model(self.group, self.network, self.assigner.paths)
+            self._was_gathered = True
 
     def run(self) -> None:
         """Train to the end."""

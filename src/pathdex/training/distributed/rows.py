@@ -6,7 +6,7 @@ Codes of popular items often lie side by side, so that consecutive ranges would 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -67,13 +67,13 @@ def item_lookup(group: Group, codes: NDArray[np.int64]) -> RowLookup:
     return RowLookup(group, codes % group.size, codes // group.size)
 
 
-def gather_items(group: Group, own: NDArray[np.generic], total: int) -> NDArray[np.generic] | None:
+def gather_items(group: Group, own: NDArray[Any], total: int) -> NDArray[Any] | None:
     """The whole of a sharded array (item, ...), on the first worker."""
     parts = group.gather_first(own)
     return None if parts is None else interleave(parts, total)
 
 
-def interleave(parts: list[NDArray[np.generic]], total: int) -> NDArray[np.generic]:
+def interleave(parts: list[NDArray[Any]], total: int) -> NDArray[Any]:
     """The whole (item, ...) of the shards of all workers."""
     whole = np.empty((total, *parts[0].shape[1:]), parts[0].dtype)
     for rank, part in enumerate(parts):
