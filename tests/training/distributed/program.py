@@ -1,13 +1,15 @@
-"""What one worker of a test does: `python -m tests.training.distributed.program OUT JSON`, under torchrun's environment.
+"""What one worker of a test does: `python -m tests.training.distributed.program OUT JSON`, in torchrun's environment.
 
-Trains on made-up data and writes what the first worker has learned to OUT.npz and its records to OUT.json.
+Runs all checks, then trains
+
+on made-up data and writes what the first worker has learned.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from pathdex.training.distributed.group import Group, connect
 from pathdex.training.trainer import Trainer
 from tests.recommender_contract import StopAfter
 from tests.tiny import TINY
+from tests.training.distributed.checks import CHECKS
 
 
 def made_up(users: int = 120, items: int = 37, seed: int = 0) -> Interactions:
@@ -62,14 +65,28 @@ def save(out: Path, trainer: Trainer) -> None:
     np.savez(out.with_suffix(".npz"), paths=trainer.paths, **trainer.weights)
 
 
+def outcomes(group: Group) -> dict[str, str]:
+    """The traceback of every check that failed on this worker."""
+    found = {}
+    for check in CHECKS:
+        try:
+            check(group)
+        except Exception:
+            found[check.__name__] = traceback.format_exc()
+    return found
+
+
 def main(out: Path, jobs: list[dict[str, Any]]) -> None:
-    group = connect("cpu", timeout=60) if "WORLD_SIZE" in os.environ else None
+    group = connect("cpu", timeout=120)
+    every = group.describe(outcomes(group))
+    if group.is_first:
+        out.with_name(f"{out.name}-checks.json").write_text(json.dumps(every))
     for number, job in enumerate(jobs):
         trainer = train(job, group)
         if "stop_after" in job:
             continue
         trainer.gather()
-        if group is None or group.is_first:
+        if group.is_first:
             save(out.with_name(f"{out.name}-{number}"), trainer)
 
 
