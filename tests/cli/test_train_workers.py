@@ -26,7 +26,9 @@ def source(tmp_path: Path) -> Path:
     """Users of four kinds."""
     random = np.random.default_rng(0)
     lines = [
-        f"{user},{item},{time}" for user in range(300) for time, item in enumerate(random.integers(0, 25, 12) * 4 + user % 4)
+        f"{user},{item},{time}"
+        for user in range(300)
+        for time, item in enumerate(random.integers(0, 25, 12) * 4 + user % 4)
     ]
     file = tmp_path / "events.csv"
     file.write_text("\n".join(["user,item,time", *lines]))

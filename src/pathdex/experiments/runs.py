@@ -145,7 +145,7 @@ class Run:
         if self.finished:
             return self.model()
         with folder_lock(self.path, "pathdex train"):
-            if self.finished:
+            if self.bundle.exists():
                 return self.model()
             resume = self.checkpoint.exists()
             model, split = self._estimator(self.request["options"]), split or self.split()

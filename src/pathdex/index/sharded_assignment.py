@@ -179,9 +179,7 @@ def _apply_moves(moves: Ints, slots: Ints, sizes: Int32s) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _write_moves(
-    codes: Ints, paths: Int32s, chosen: Int32s, placed: bool, first: int, end: int, moves: Ints
-) -> None:
+def _write_moves(codes: Ints, paths: Int32s, chosen: Int32s, placed: bool, first: int, end: int, moves: Ints) -> None:
     """Move the own items of a block, and write the codes that they leave and join."""
     J = paths.shape[1]
     for v in range(first, end):

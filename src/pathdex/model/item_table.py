@@ -41,7 +41,8 @@ class ItemTable:
 
     def all_rows(self) -> Tensor:
         """The rows of all items."""
-        return self.rows.detach()
+        rows: Tensor = self.rows.detach()
+        return rows
 
     def find(self, codes: Tensor) -> tuple[Tensor, Tensor]:
         """For items, whether `rows` holds them, and their places there."""

@@ -43,9 +43,7 @@ def save_shard(checkpoint: Path, shards: ShardSet, rank: int, arrays: Mapping[st
     save_checkpoint(shards.file(checkpoint, rank), {"token": shards.token}, dict(arrays))
 
 
-def save_head(
-    checkpoint: Path, shards: ShardSet, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> None:
+def save_head(checkpoint: Path, shards: ShardSet, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Make the shards valid, and remove all others. Every shard must be on disk."""
     save_checkpoint(checkpoint, {**state, SHARDS: list(shards)}, dict(arrays))
     remove_shards(checkpoint, keep=shards)

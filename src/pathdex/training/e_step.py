@@ -83,8 +83,8 @@ class RerankerStep:
             table = network.items.take(rows).requires_grad_()
         # Negatives are numbered first, so they are the first rows of the table.
         wanted, number = self._tensor(targets), len(negatives.items)
-        places = (self._tensor(one) for one in (inputs, batch.window, batch.time))
-        users = network.encode_samples(table, *places, part)
+        window, time = self._tensor(batch.window), self._tensor(batch.time)
+        users = network.encode_samples(table, self._tensor(inputs), window, time, part)
         predicting = users if batch.mapped is None else self._map(users, self._tensor(batch.mapped))
         correction = None if negatives.log_inclusion is None else self._tensor(negatives.log_inclusion)
         if self.compiled_loss:
@@ -110,10 +110,11 @@ class RerankerStep:
         if self.group is None:
             loss.backward()  # type: ignore[no-untyped-call]
         else:
-            (loss * weight).backward()
+            (loss * weight).backward()  # type: ignore[no-untyped-call]
             losses = self._combine(losses, weight, mapped=batch.mapped is not None, joint=paths is not None)
         self.rows.learning_rate = self.config.item_learning_rate * rate
         self.dense.param_groups[0]["lr"] = self.config.learning_rate * rate
+        assert table.grad is not None
         self.rows.step(rows, table.grad)
         self.updated_rows = rows
         self.dense.step()
@@ -158,7 +159,12 @@ class StructureStep:
         return self.step(users, paths, draw_offsets(len(users), generator), rate)
 
     def step(
-        self, users: Tensor, paths: Tensor, offsets: Tensor, rate: float, combine: Callable[[float], float] | None = None
+        self,
+        users: Tensor,
+        paths: Tensor,
+        offsets: Tensor,
+        rate: float,
+        combine: Callable[[float], float] | None = None,
     ) -> float:
         """As `__call__`, with the random numbers of the samples; `combine` turns own gradients and loss into those of all
         workers.
@@ -223,7 +229,7 @@ def encode_batch(network: Network, batch: Batch, numbering: RowNumbering) -> NDA
     """The user vector of each sample."""
     used, (inputs,) = numbering(batch.inputs)
     rows = network.items.take(torch.from_numpy(used).to(network.device))
-    places = (torch.from_numpy(one).to(network.device) for one in (inputs, batch.window, batch.time))
+    codes, window, time = (torch.from_numpy(one).to(network.device) for one in (inputs, batch.window, batch.time))
     with own_threads(enabled=network.is_compiled):
-        vectors: NDArray[np.float32] = network.encode_samples(rows, *places).cpu().numpy()
+        vectors: NDArray[np.float32] = network.encode_samples(rows, codes, window, time).cpu().numpy()
     return vectors

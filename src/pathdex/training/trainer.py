@@ -65,7 +65,7 @@ class Trainer:
         if group is not None:
             from pathdex.training.distributed.parts import sharded_checkpointer, sharded_parts
 
-            parts = sharded_parts(self.config, options, data, held_out, self.records, group)
+            parts: Parts = sharded_parts(self.config, options, data, held_out, self.records, group)
             saved = sharded_checkpointer(saved, group, data.num_items)
         else:
             parts = training_parts(self.config, options, data, held_out, self.records)

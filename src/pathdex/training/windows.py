@@ -47,11 +47,15 @@ class Batch:
         idle = first == end
         first, end = (0, 1) if idle else (first, end)
         samples = slice(*np.searchsorted(self.window, [first, end]).tolist())
-        own = {
-            name: None if getattr(self, name) is None else getattr(self, name)[samples]
-            for name in ("window", "time", "position", "targets", "earliest", "mapped")
-        }
-        batch = Batch(self.inputs[first:end], **{**own, "window": own["window"] - first})
+        batch = Batch(
+            self.inputs[first:end],
+            self.window[samples] - first,
+            self.time[samples],
+            self.position[samples],
+            self.targets[samples],
+            self.earliest[samples],
+            None if self.mapped is None else self.mapped[samples],
+        )
         weight = 0.0 if idle else len(batch.targets) / max(1, len(self.targets))
         return BatchShare(batch, samples, BatchPart(first, len(self.inputs)), weight)
 
@@ -89,8 +93,8 @@ class Windows:
 
     def take(self, numbers: NDArray[np.int64]) -> Windows:
         """The given windows."""
-        parts = (one[numbers] for one in (self.context, self.first, self.end, self.at_start))
-        return Windows(self.sequences, *parts)
+        context, first, end = self.context[numbers], self.first[numbers], self.end[numbers]
+        return Windows(self.sequences, context, first, end, self.at_start[numbers])
 
     def batches(self, size: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
         """Window numbers of each batch, in random order. A batch has about `size` targets."""

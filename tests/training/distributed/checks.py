@@ -24,7 +24,6 @@ from pathdex.training.distributed.structure_phase import sharded_kmeans_paths
 from pathdex.training.e_step import sum_gradients
 
 
-
 def group(one: Group) -> None:
     """Everything that travels arrives."""
     rank, size = one.rank, one.size
@@ -59,7 +58,7 @@ def first_only(one: Group) -> None:
 def agreement(one: Group) -> None:
     """Whoever differs, all workers get the same error."""
     check_agreement(one, {"data": 1})
-    with pytest.raises(WorkerError, match="worker 1 has another data .*give all workers the same"):
+    with pytest.raises(WorkerError, match=r"worker 1 has another data .*give all workers the same"):
         check_agreement(one, {"data": int(one.rank == 1)})
     from tests.training.distributed.program import made_up
 

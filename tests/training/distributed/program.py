@@ -30,9 +30,7 @@ from tests.training.distributed.checks import CHECKS
 def made_up(users: int = 120, items: int = 37, seed: int = 0) -> Interactions:
     """Users of four kinds, with sequences of different lengths."""
     random = np.random.default_rng(seed)
-    rows = [
-        (random.integers(0, 9, random.integers(2, 15)) * 4 + user % 4).clip(max=items - 1) for user in range(users)
-    ]
+    rows = [(random.integers(0, 9, random.integers(2, 15)) * 4 + user % 4).clip(max=items - 1) for user in range(users)]
     return Interactions(Ragged.from_rows(rows), Vocabulary(np.arange(users)), Vocabulary(np.arange(items)))
 
 

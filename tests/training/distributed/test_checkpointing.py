@@ -38,12 +38,12 @@ def test_a_missing_or_foreign_shard_is_an_error(workers: Workers, tmp_path: Path
     first, second, _ = sorted(tmp_path.glob("begun.*-of-3.safetensors"))
     shutil.copy(second, tmp_path / "kept")
     second.unlink()
-    with pytest.raises(RunError, match="1-of-3.safetensors is missing, which is a part of"):
+    with pytest.raises(RunError, match=r"1-of-3.safetensors is missing, which is a part of"):
         train(job, None)
     second.write_bytes(b"not a shard")
     with pytest.raises(RunError, match="cannot be read"):
         train(job, None)
-    foreign = first.read_bytes().replace(b'token', b'other')
+    foreign = first.read_bytes().replace(b"token", b"other")
     first.write_bytes(foreign)
-    with pytest.raises(RunError, match="0-of-3.safetensors is not of the same checkpoint"):
+    with pytest.raises(RunError, match=r"0-of-3.safetensors is not of the same checkpoint"):
         train(job, None)

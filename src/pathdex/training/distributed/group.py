@@ -105,7 +105,9 @@ class Group:
         lengths = self.stack(np.array([len(flat)]))[:, 0]
         padded = np.zeros((int(lengths.max()), *flat.shape[1:]), flat.dtype)
         padded[: len(flat)] = flat
-        return [rows[:length].astype(kind, copy=False) for rows, length in zip(self.stack(padded), lengths, strict=True)]
+        return [
+            rows[:length].astype(kind, copy=False) for rows, length in zip(self.stack(padded), lengths, strict=True)
+        ]
 
     def gather_first(self, array: NDArray[Any]) -> list[NDArray[Any]] | None:
         """The arrays of all workers on the first one, None on others; they may differ in their first dimension."""
@@ -114,7 +116,7 @@ class Group:
         received, lengths = self.exchange(torch.from_numpy(np.ascontiguousarray(array)), counts)
         if not self.is_first:
             return None
-        return [one.numpy() for one in received.split(lengths)]
+        return np.split(received.numpy(), np.cumsum(lengths)[:-1])
 
     def agree(self, vote: bool) -> bool:
         """The first worker's vote."""
