@@ -166,9 +166,7 @@ class StructureStep:
         rate: float,
         combine: Callable[[float], float] | None = None,
     ) -> float:
-        """As `__call__`, with the random numbers of the samples; `combine` turns own gradients and loss into those of all
-        workers.
-        """
+        """As `__call__`, with the samples' random numbers; `combine` sums gradients and losses of several workers."""
         structure = self.network.structure
         self.optimizer.param_groups[0]["lr"] = self.rate * rate
         if isinstance(structure, MLPStructure) and users.device.type == "cpu":

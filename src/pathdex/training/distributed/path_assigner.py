@@ -138,7 +138,7 @@ class ShardedPathAssigner(PathAssigner):
         return MStep(solved.paths, penalty, figures), config.path_size, {}
 
     def _assign_gathered(self, seed: int) -> MStep:
-        """The M-step of a small catalogue, by every worker for all items: it takes less time than thousands of messages."""
+        """The M-step of a small catalogue, by every worker for all items: that is faster than thousands of messages."""
         total, own = self.data.num_items, slice(self.shard.rank, None, self.shard.size)
         codes, scores, paths = (
             interleave(self.group.gather(one), total) for one in (self.table.codes, self.table.scores, self.paths)
