@@ -137,13 +137,13 @@ def torchrec_table(items: int, width: int) -> Any:
     from torchrec.distributed.types import ShardingEnv, ShardingPlan
 
     width = -(-width // 4) * 4
-    config = EmbeddingConfig(name="items", embedding_dim=width, num_embeddings=items, feature_names=["item"])
+    config = EmbeddingConfig(name="item_rows", embedding_dim=width, num_embeddings=items, feature_names=["item"])
     module = EmbeddingCollection(device=torch.device("meta"), tables=[config])
     sharder = EmbeddingCollectionSharder(
         fused_params={"optimizer": EmbOptimType.ADAM, "learning_rate": 0.03, "eps": 1e-8}
     )
     plan = construct_module_sharding_plan(
-        module, {"items": row_wise()}, sharder, local_size=dist.get_world_size(), device_type="cpu"
+        module, {"item_rows": row_wise()}, sharder, local_size=dist.get_world_size(), device_type="cpu"
     )
     model = DistributedModelParallel(
         module,
