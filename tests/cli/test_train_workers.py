@@ -17,7 +17,7 @@ import pathdex
 
 SMALL = ["--embedding-dim", "8", "--num-nodes", "6", "--depth", "2", "--epochs", "3", "--rounds", "1"]
 SMALL += ["--batch-size", "128", "--structure-batch-size", "128"]  # Large batches have gradients in bfloat16.
-LONG = ["--embedding-dim", "8", "--num-nodes", "6", "--depth", "2", "--epochs", "400", "--rounds", "1"]
+LONG = ["--embedding-dim", "8", "--num-nodes", "6", "--depth", "2", "--epochs", "60", "--rounds", "1"]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 SECONDS = 240.0
 

@@ -22,7 +22,7 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.source_table import Source
 from pathdex.data.splits import Queries
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
-from pathdex.errors import ConfigError, NotFittedError, Problem, QueryError
+from pathdex.errors import NotFittedError, QueryError
 from pathdex.index.health import IndexHealth, health
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.postings import NO_PATH, Postings
@@ -98,10 +98,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
         `checkpoint` is a file for the training state; `resume=True` continues from it and gives the result of an
         uninterrupted training. `encoder_of` is a model of the same catalogue whose encoder and item vectors are reused;
-        only the structure model and the paths are then trained.
-
-        With a `group` (`pathdex.training.distributed`), every worker calls this with the same arguments, and the first
-        one gets the model.
+        only the structure model and the paths are then trained. With a `group` (`pathdex.training.distributed`), every
+        worker calls this with the same arguments, and the first one gets the model.
         """
         from pathdex.recommenders.final_phases import final_phases, is_open
         from pathdex.training.held_out import hold_out
@@ -123,8 +121,6 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
             group=group,
         )
         if encoder_of is not None:
-            if group is not None:
-                raise ConfigError([Problem("cannot be used by several workers", "encoder_of", remedy="leave it out")])
             trainer.adopt_encoder(encoder_of.config, encoder_of.model_state.all_weights())
         self._learn_from(data, items)
         for phase in final_phases(trainer, held_out, self._of_state):

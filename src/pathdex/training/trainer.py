@@ -114,6 +114,8 @@ class Trainer:
 
         With the same seed, data and encoder settings, the result equals that of a full training.
         """
+        if self.group is not None:
+            raise ConfigError([Problem("cannot be used by several workers", "encoder_of", remedy="leave it out")])
         if self.config.schedule != "warm":
             rule = "trains the encoder jointly with the paths"
             raise ConfigError([Problem(rule, "schedule", self.config.schedule, "use 'warm'")])
