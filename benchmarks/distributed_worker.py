@@ -154,7 +154,7 @@ def torchrec_table(items: int, width: int) -> Any:
     )
 
     def step(codes: torch.Tensor) -> None:
-        given = KeyedJaggedTensor(keys=["item"], values=codes, lengths=torch.ones(len(codes), dtype=torch.int32))
+        given = KeyedJaggedTensor(keys=["item"], values=codes, lengths=torch.tensor([len(codes)]))
         taken = model(given)["item"].values()
         (taken * taken).sum().backward()
 
