@@ -18,8 +18,8 @@ from benchmarks.report import CACHE, RESULTS, Report
 WORKERS = (1, 2, 3)
 FULL: dict[str, dict[str, Any]] = {
     "memory": {"items": 2_000_000, "users": 20_000, "batch": 1024, "steps": 20},
-    "curve": {"items": 1_000, "users": 2_000, "batch": 128},
-    "curve-bfloat16": {"items": 1_000, "users": 2_000, "batch": 1024},
+    "curve": {"items": 500, "users": 600, "batch": 128},
+    "curve-bfloat16": {"items": 500, "users": 600, "batch": 1024},
     "lookup": {"items": 200_000, "rows": 4_000, "steps": 60},
 }
 QUICK: dict[str, dict[str, Any]] = {

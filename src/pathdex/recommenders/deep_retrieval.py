@@ -5,7 +5,6 @@ Only training imports torch; queries do not.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -129,7 +128,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
             trainer.resume()
         trainer.run()
         trainer.gather()
-        if group is not None and not group.is_first:
+        if not trainer.is_first:
             return self
         self._adopt(ModelState.from_trainer(trainer, data))
         self._online = None
@@ -167,8 +166,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def without_neighbours(self) -> DeepRetrieval:
         """A copy that uses only the index, without neighbours. Arrays are shared."""
-        config = self.config.replace(neighbours=0)
-        return self._of_state(dataclasses.replace(self.model_state, config=config, neighbours=None))
+        return self._of_state(self.model_state.without_neighbours())
 
     @staticmethod
     def of_state(state: ModelState, items: Vocabulary) -> DeepRetrieval:
@@ -304,17 +302,14 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
     ) -> ItemList:
         """`recommend` for an encoded history."""
         n = check_n(n, len(self.items))
-        query = Query((), exclude_seen, deny, allow, where)
-        filters = self._filters([query], Ragged.from_rows([state.history]))
+        filters = self._filters([Query((), exclude_seen, deny, allow, where)], Ragged.from_rows([state.history]))
         search = self.search_options(n, options)
         items, scores, _ = self.retriever.best_items(state, filters, 0, n=n, **search)
         return self._answer(items, scores)
 
     def similar_items(self, item: Id, n: int = 10) -> ItemList:
         """Items on the paths of an item, or on paths with a common prefix if too few, by cosine similarity."""
-        n = check_n(n, len(self.items))
-        items, scores = similar_items(self.retriever, self._code(item), n)
-        return self._answer(items, scores)
+        return self._answer(*similar_items(self.retriever, self._code(item), check_n(n, len(self.items))))
 
     @property
     def item_vectors(self) -> NDArray[np.float32]:

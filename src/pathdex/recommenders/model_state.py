@@ -76,6 +76,10 @@ class ModelState:
         near = learn_neighbours(data or trainer.data, config.neighbours, trainer.options.threads)
         return cls(config, weights, rows, trainer.paths, counts, postings, shares, trainer.records, near)
 
+    def without_neighbours(self) -> Self:
+        """The same state, to answer without neighbours."""
+        return replace(self, config=self.config.replace(neighbours=0), neighbours=None)
+
     @staticmethod
     def rules(settings: Mapping[str, Any], num_items: int) -> BundleRules:
         """What `from_state` may rely on; `ConfigError` for bad settings."""

@@ -80,6 +80,11 @@ class Trainer:
         return self.config.replace(**{"next_items": next_items(self.config, self.records), **chosen(self.records)})
 
     @property
+    def is_first(self) -> bool:
+        """Whether this is the worker that gets the model; always so in one process."""
+        return self.group is None or self.group.is_first
+
+    @property
     def paths(self) -> NDArray[np.int64]:
         return self.assigner.paths if self.group is None else self._gathered[1]
 
