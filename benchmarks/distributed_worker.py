@@ -1,4 +1,4 @@
-"""One worker of `python -m benchmarks distributed`: `python -m benchmarks.distributed_worker PART JSON`, under torchrun."""
+"""A worker of `python -m benchmarks distributed`: `python -m benchmarks.distributed_worker PART JSON` under torchrun."""
 
 from __future__ import annotations
 
