@@ -1,4 +1,4 @@
-"""A worker of `python -m benchmarks distributed`: `python -m benchmarks.distributed_worker PART JSON` under torchrun."""
+"""One worker of `python -m benchmarks distributed`: `python -m benchmarks.distributed_worker PART JSON`."""
 
 from __future__ import annotations
 
