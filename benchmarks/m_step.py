@@ -2,25 +2,34 @@
 
     python -m benchmarks m-step                              # 10^5, 10^6 and 10^7 items
     python -m benchmarks m-step --items 100000 --items 1000000
+    python -m benchmarks m-step --out-of-core 20000000 --folder DISK --memory 5   # a table on disk, 5 GB of memory
 
 One M-step is one call of `assign_paths`: check a table of V x S scored paths, assign path ids, then run T iterations of
 Algorithm 2. Times are CPU seconds of one thread, so they do not depend on other load.
-10^7 items need about 10 GB of memory.
+10^7 items need about 8 GB of memory. Out of core, a table takes 1,000 bytes per item of disk until the end.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
+import resource
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
 from numba import njit
 
+from benchmarks.machine import describe_machine, peak_memory
 from pathdex.index.coordinate_descent import assign_paths
+from pathdex.index.out_of_core import assign_paths_out_of_core
 from pathdex.kernels.types import Floats, Ints
 
 ITEMS = (100_000, 1_000_000, 10_000_000)
@@ -92,16 +101,15 @@ def synthetic_table(
     """Scored paths that crowd around popular ones, as many paths as items: codes, scores, counts, paths."""
     codes = np.empty((items, CANDIDATE_PATHS), np.int64)
     scores = np.empty((items, CANDIDATE_PATHS), np.float32)
-    _fill(codes, scores, 7)
+    _fill(codes, scores, 7, items)
     counts = np.random.default_rng(7).geometric(0.1, items).astype(np.float32)
     return codes, scores, counts, codes[:, -PATHS_PER_ITEM:].copy()
 
 
 @njit(cache=True)
-def _fill(codes: Ints, scores: Floats, seed: int) -> None:
+def _fill(codes: Ints, scores: Floats, seed: int, items: int) -> None:
     np.random.seed(seed)
-    items = len(codes)
-    for v in range(items):
+    for v in range(len(codes)):
         # Squares crowd the items towards path 0; scores fall in random steps, so that rows are sorted.
         path = np.int64(np.random.random() ** 2 * items)
         log_score = 0.0
@@ -112,9 +120,57 @@ def _fill(codes: Ints, scores: Floats, seed: int) -> None:
             log_score -= 0.3 * np.random.random()
 
 
+def out_of_core(items: int, folder: Path, memory: float) -> dict[str, Any]:
+    """An M-step over a table on disk, with at most `memory` GB that are not mapped from it; enforced by the kernel."""
+    resource.setrlimit(resource.RLIMIT_DATA, (int(memory * 2**30), int(memory * 2**30)))
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        shape, part = (items, CANDIDATE_PATHS), 1_000_000
+        files = Path(place, "codes.npy"), Path(place, "scores.npy")
+        current = np.empty((items, PATHS_PER_ITEM), np.int64)
+        for first in range(0, items, part):
+            codes = np.empty((min(part, items - first), shape[1]), np.int64)
+            scores = np.empty(codes.shape, np.float32)
+            _fill(codes, scores, 7 + first, items)
+            current[first : first + part] = codes[:, -PATHS_PER_ITEM:]
+            for file, rows, kind in zip(files, (codes, scores), (np.int64, np.float32), strict=True):
+                mode = "w+" if first == 0 else "r+"
+                np.lib.format.open_memmap(file, mode, kind, shape)[first : first + part] = rows
+        counts = np.random.default_rng(7).geometric(0.1, items).astype(np.float32)
+        marks: dict[str, tuple[float, float]] = {}
+
+        def mark(step: str, done: int, total: int) -> None:
+            marks[step] = time.process_time(), time.perf_counter()
+
+        mark("begin", 0, 0)
+        codes, scores = (np.load(file, mmap_mode="r") for file in files)
+        options: dict[str, Any] = {"penalty": PENALTY, "iterations": ITERATIONS, "folder": place}
+        assign_paths_out_of_core(codes, scores, counts, current, progress=mark, **options)
+        mark("end", 0, 0)
+    steps = list(marks)
+    spent = {b: [marks[b][i] - marks[a][i] for i in (0, 1)] for a, b in pairwise(steps)}
+    cpu, wall = (marks["end"][i] - marks["begin"][i] for i in (0, 1))
+    return {"items": items, "memory_limit_gb": memory, "cpu": cpu, "elapsed": wall, "steps": spent}
+
+
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, action="append", help="catalogue size; repeat for several")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--out-of-core", type=int, help="this many items in a table on disk instead")
+    parser.add_argument("--folder", type=Path, help="where the table goes; default: the system's temporary folder")
+    parser.add_argument("--memory", type=float, default=5.0, help="GB of memory for --out-of-core")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
     given = parser.parse_args(arguments)
-    print(report(run(given.items or ITEMS, repeats=given.repeats)))
+    figures: dict[str, Any] = {"machine": describe_machine()}
+    if given.out_of_core:
+        _time(1000, 1)  # compile
+        numba.set_num_threads(1)
+        figures["out_of_core"] = out_of_core(given.out_of_core, given.folder, given.memory)
+        print(json.dumps(figures["out_of_core"], indent=1))
+    else:
+        times = run(given.items or ITEMS, repeats=given.repeats)
+        print(report(times))
+        figures["sizes"] = [{"items": one.items, "cpu": one.seconds} for one in times]
+        figures["peak_memory_gb"] = peak_memory()
+    if given.out is not None:
+        given.out.write_text(json.dumps(figures, indent=1) + "\n")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,12 @@ STOP_SECONDS = 60
 class ServerProcess:
     """A running server on a free port."""
 
-    def __init__(self, model: Path, *, workers: int, log: Path) -> None:
+    def __init__(self, model: Path | None, *, workers: int, log: Path, options: Sequence[str] = ()) -> None:
+        """`model` is None for a router."""
         port = free_port()
         self.url, self.workers = f"http://127.0.0.1:{port}", workers
-        command = [sys.executable, "-m", "pathdex", "serve", str(model), "--port", str(port), "--workers", str(workers)]
+        command = [sys.executable, "-m", "pathdex", "serve", *([] if model is None else [str(model)])]
+        command += ["--port", str(port), "--workers", str(workers), *options]
         with log.open("wb") as written:
             self.process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT)
         try:

@@ -21,6 +21,7 @@ from pathdex.data import findings
 from pathdex.data.columns import COMMON_NAMES
 from pathdex.data.datasets import DATASETS
 from pathdex.data.synthetic_variants import VARIANTS
+from pathdex.experiments.search_space import default_space, describe_axis
 from pathdex.recommenders.ffm_hnsw import FFMConfig
 from pathdex.recommenders.implicit_als import ALSConfig
 from pathdex.recommenders.jtm import JTM
@@ -255,10 +256,40 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def _prepare() -> str:
+    report = json.loads((RESULTS / "prepare.json").read_text())
+    limit, log = (report[name] / 2**20 for name in ("limit", "log"))
+    order = ["read without preparing", "data prepare", "data describe", "train", "evaluate"]
+    rows = [
+        [
+            name,
+            f"{step['seconds']:,.0f} s",
+            f"{step['resident'] / 2**20:,.0f} MB",
+            "done" if step["returncode"] == 0 else "killed for its memory" if step["returncode"] == -9 else "failed",
+        ]
+        for name, step in sorted(report["steps"].items(), key=lambda pair: order.index(pair[0]))
+    ]
+    facts = (
+        f"A log of {log:,.0f} MB, {report['interactions']:,} rows; at most {limit:,.0f} MB for each process "
+        f"({report['limited_by']}); the prepared folder has {report['prepared'] / 2**20:,.0f} MB."
+    )
+    return f"{facts}\n\n{_table(['process', 'time', 'most memory, with mapped files', 'end'], rows)}"
+
+
+def _search_space() -> str:
+    config = Config()
+    rows = [
+        [f"`{name}`", f"`{getattr(config, name)}`", f"`{describe_axis(axis)}`"]
+        for name, axis in default_space().items()
+    ]
+    return _table(["name", "default", "searched"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     **{f"parameters-{group}": partial(_parameter_table, Config, names) for group, names in GROUPS.items()},
     "run-options": partial(_parameter_table, RunOptions),
     "presets": _presets,
+    "search-space": _search_space,
     "parameters-youtube-dnn": partial(_parameter_table, EncoderConfig, YOUTUBE_DNN_PARAMETERS),
     "parameters-tree": partial(_parameter_table, TreeConfig),
     "defaults-tree": _tree_defaults,
@@ -272,6 +303,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "commands": _commands,
     "comparison": _comparison,
     "robustness": _robustness,
+    "prepare": _prepare,
 }
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import json
 from typing import Any
 
 import pytest
 from benchmarks import ann_curves
 from benchmarks.__main__ import NAMES
+from benchmarks.cost_model import FILE, Costs, Shape, plan, tables
 from benchmarks.peers import WHOLE, best_row, table, verdicts, windows
 from benchmarks.query_clock import PARTS, TimedQuery
+from benchmarks.report import ROOT
 from benchmarks.robustness import BASELINES, CEILING, OWN, flags, ratios
 from benchmarks.training_runs import parsed_parameters, run_options, spread
 
@@ -155,3 +158,46 @@ def test_the_better_of_both_curves_is_judged_at_each_time() -> None:
     points = {"ef 10": {"cpu_microseconds": 50.0, "recall": 0.20}, "ef 50": {"cpu_microseconds": 100.0, "recall": 0.30}}
     found = judge(own, points)
     assert [found[key]["verdict"] for key in (*own, EITHER)] == ["below", "below", "above"]
+
+
+def test_the_cost_model_counts_bytes() -> None:
+    shape = Shape(1000, d=64, J=3, S=50)
+    assert shape.row_bytes == 260
+    assert shape.optimiser_bytes == 780_000
+    assert shape.score_table_bytes == 600_000
+    assert shape.m_step_bytes == 88_000
+    assert shape.bundle_bytes == 333_920
+
+
+COSTS = Costs(
+    encoder=1e-5,
+    structure=5e-6,
+    score=5e-5,
+    m_step=2e-6,
+    m_step_growth=0.25,
+    out_of_core=6e-6,
+    query=4e-4,
+    event=1e-3,
+    open_item=4e-7,
+    rows=5000,
+    process_gb=0.2,
+    dense=100_000,
+)
+
+
+def test_the_cost_model_follows_the_number_of_items_and_workers() -> None:
+    assert COSTS.m_step_seconds(10**6) == pytest.approx(2.0)
+    assert COSTS.m_step_seconds(10**8) == pytest.approx(200 * 1.5)
+    assert COSTS.step_network_bytes(Shape(10**6), 1) == 0
+    # 5,000 numbers of 8 bytes, rows and gradients of 260, and gradients of dense parameters there and back.
+    assert COSTS.step_network_bytes(Shape(10**6), 2) == pytest.approx(0.5 * (5000 * 528 + 800_000))
+    rows = dict(plan(COSTS, Shape(300 * 10**6), 1e9, workers=10, cores=10))
+    assert rows["bundle"] == "100 GB"
+    assert rows["one pass over a day's events, encoder and structure"] == "4.2 core-hours"
+    assert rows["stream, cores for all events at an even rate"] == "11.6"
+
+
+def test_the_page_on_scale_holds_the_tables_of_the_cost_model() -> None:
+    page = (ROOT.parent / "docs" / "scale.md").read_text()
+    for name, text in tables(json.loads(FILE.read_text())).items():
+        assert f"<!-- cost-model: {name} -->\n{text}\n<!-- end -->" in page

@@ -17,7 +17,7 @@ from typing import Any
 from typing_extensions import Self
 
 from pathdex.errors import ConfigError, Problem, did_you_mean
-from pathdex.parameters import check_fields, from_keywords, parameter
+from pathdex.parameters import SearchChoices, SearchRange, check_fields, from_keywords, parameter
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -41,10 +41,12 @@ class EncoderConfig:
     """Hyper-parameters of the encoder, the item vectors and the reranker, and of their training."""
 
     encoder: str = parameter("gru", "user encoder", choices=("gru", "pooled", "attention"))
-    embedding_dim: int = parameter(64, "dimension of item and user vectors", low=1)
+    embedding_dim: int = parameter(64, "dimension of item and user vectors", low=1, search=SearchChoices((32, 64, 128)))
     history_length: int = parameter(69, "number of latest items the encoder reads", low=1)
     shared_items: bool = parameter(True, "use one vector per item for both encoding and scoring")
-    dropout: float = parameter(0.5, "dropout on the encoder's item vectors", low=0.0, high=0.95)
+    dropout: float = parameter(
+        0.5, "dropout on the encoder's item vectors", low=0.0, high=0.95, search=SearchRange(0.0, 0.7)
+    )
     reranker: str = parameter("softmax", "reranker loss", choices=("softmax", "logistic"))
     softmax: str = parameter(
         "auto",
@@ -70,12 +72,17 @@ class EncoderConfig:
         choices=("log-count", "zero"),
     )
     epochs: int = parameter(10, "encoder epochs (warm schedule) or joint epochs (paper schedule)", low=0)
-    batch_size: int = parameter(1024, "interactions per encoder step", low=1)
-    learning_rate: float = parameter(3e-3, "learning rate of the encoder (Adam)", above=0.0)
+    batch_size: int = parameter(
+        1024, "interactions per encoder step", low=1, search=SearchChoices((256, 512, 1024, 2048))
+    )
+    learning_rate: float = parameter(
+        3e-3, "learning rate of the encoder (Adam)", above=0.0, search=SearchRange(5e-4, 1e-2, log=True)
+    )
     item_learning_rate: float = parameter(
         0.03,
         "learning rate of item vectors (lazy Adam); higher, since a step updates only the rows it touches",
         above=0.0,
+        search=SearchRange(3e-3, 0.1, log=True),
     )
     weight_decay: float = parameter(0.0, "L2 weight decay of dense weights", low=0.0)
 
@@ -111,7 +118,7 @@ class Config(EncoderConfig):
     # Structure.
     num_nodes: int | None = parameter(None, "K, nodes per layer; default: derived from the catalogue size", low=2)
     depth: int = parameter(3, "D, number of layers", low=1, high=16)
-    paths_per_item: int = parameter(3, "J, paths per item", low=1, high=64)
+    paths_per_item: int = parameter(3, "J, paths per item", low=1, high=64, search=SearchRange(2, 5))
     structure: str = parameter("mlp", "layer network", choices=("mlp", "recurrent"))
     structure_hidden: int = parameter(128, "hidden units of the layer network", low=1)
     node_dim: int = parameter(32, "dimension of node embeddings", low=1)
@@ -146,7 +153,12 @@ class Config(EncoderConfig):
     score_samples: int = parameter(16, "samples scored per item and round", low=1)
     decay: float = parameter(0.999, "eta, decay of streaming scores", above=0.0, high=1.0)
     descent_iterations: int = parameter(4, "T, coordinate descent iterations", low=1)
-    path_size: float = parameter(16.0, "target: items on the path of an average item; determines the penalty", low=1.0)
+    path_size: float = parameter(
+        16.0,
+        "target: items on the path of an average item; determines the penalty",
+        low=1.0,
+        search=SearchRange(4.0, 64.0, log=True),
+    )
     candidates_per_query: int | None = parameter(
         None, "target instead of `path_size`: candidates of a query at `beam_size`", low=1
     )

@@ -6,15 +6,34 @@ import dataclasses
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pathdex.errors import ConfigError, Problem, did_you_mean
 
 T = TypeVar("T")
 LARGEST = 2**31 - 1
 """Numbers without an upper bound of their own are at most this, so that they fit all compiled code and torch."""
+
+
+@dataclass(frozen=True)
+class SearchRange:
+    """Numbers that tuning tries, both bounds included; `log` if ratios matter rather than differences."""
+
+    low: float
+    high: float
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class SearchChoices:
+    """Values that tuning tries."""
+
+    values: tuple[Any, ...]
+
+
+SearchValues: TypeAlias = SearchRange | SearchChoices
 
 
 def parameter(
@@ -25,9 +44,13 @@ def parameter(
     high: float | None = None,
     above: float | None = None,
     choices: tuple[str, ...] | None = None,
+    search: SearchValues | None = None,
 ) -> Any:
-    """A dataclass field with a default, a help text and the values it may take; `check_fields` checks it."""
-    rules = {"help": help, "low": low, "high": high, "above": above, "choices": choices}
+    """A dataclass field with a default, a help text and the values it may take; `check_fields` checks it.
+
+    `search` holds the values that tuning tries, if the parameter is worth tuning.
+    """
+    rules = {"help": help, "low": low, "high": high, "above": above, "choices": choices, "search": search}
     return field(default=default, metadata=rules)
 
 

@@ -43,8 +43,12 @@ PLOTTING = Feature(
     "drawing figures (pathdex inspect --plot, pathdex reproduce, pathdex simulate)", "matplotlib", "plot"
 )
 TENSORBOARD = Feature("writing TensorBoard logs (pathdex train --tensorboard)", "tensorboard", "tensorboard")
+MLFLOW = Feature("logging to MLflow (pathdex train --mlflow)", "mlflow", "mlflow")
+WANDB = Feature("logging to Weights & Biases (pathdex train --wandb)", "wandb", "wandb")
+OPTUNA = Feature("tuning hyper-parameters (pathdex tune)", "optuna", "tune")
 SERVER = Feature("the HTTP server (pathdex serve)", "uvicorn", "server")
 MESSAGES = Feature("the HTTP server (pathdex serve)", "msgspec", "server")
+ROUTER = Feature("a router of shards (pathdex serve --shards)", "aiohttp", "router")
 CLIENT = Feature("the HTTP client (pathdex.Client)", "urllib3", "client")
 REDIS = Feature("a user store or a stream of events in Redis (redis://...)", "redis", "redis")
 NATS = Feature("a stream of events in NATS JetStream (nats://...)", "nats", "nats")
@@ -55,12 +59,17 @@ EXCEL = Feature("reading Excel files", "fastexcel", "excel")
 S3 = Feature("reading s3:// URLs", "s3fs", "s3")
 GOOGLE_STORAGE = Feature("reading gs:// URLs", "gcsfs", "gs")
 HUGGING_FACE = Feature("reading data sets of Hugging Face", "datasets", "hugging-face")
+RAY = Feature("preparing data on Ray (pathdex data prepare --ray)", "ray", "ray")
 FEATURES = (
     PLOTTING,
     TENSORBOARD,
+    MLFLOW,
+    WANDB,
+    OPTUNA,
     SERVER,
     MESSAGES,
     CLIENT,
+    ROUTER,
     REDIS,
     NATS,
     KAFKA,
@@ -70,6 +79,7 @@ FEATURES = (
     S3,
     GOOGLE_STORAGE,
     HUGGING_FACE,
+    RAY,
 )
 
 

@@ -1,4 +1,4 @@
-"""`pathdex data`: describe, validate, fetch and generate."""
+"""`pathdex data`: describe, validate, prepare, fetch and generate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from pathdex.data import DATASETS, Dataset
-from tests.cli.conftest import Pathdex, files_under
+from tests.cli.conftest import TINY, Pathdex, files_under
 
 
 def test_describe_prints_the_figures_and_writes_them(pathdex: Pathdex, ratings: Path, tmp_path: Path) -> None:
@@ -162,3 +162,34 @@ def test_generate_lists_all_problems(pathdex: Pathdex, tmp_path: Path) -> None:
     assert "users=0: must be" in text
     assert "depth=0: must be" in text
     assert files_under(tmp_path) == {}
+
+
+def test_prepared_data_is_trained_evaluated_and_answered(pathdex: Pathdex, planted: Path, tmp_path: Path) -> None:
+    prepared, run = tmp_path / "prepared", tmp_path / "run"
+    text = pathdex("data", "prepare", planted, "--out", prepared, "--shard-rows", 100).stdout
+    assert "Interactions(60 users, 40 items, 800 interactions)" in text
+    assert "interactions                800" in pathdex("data", "describe", prepared).stdout
+    flags = ["--valid-users", 5, "--test-users", 6, *TINY]
+    pathdex("train", prepared, "--out", run, *flags)
+    pathdex("train", planted, "--out", tmp_path / "direct", *flags)
+    for name in ("paths.npy", "counts.npy"):
+        assert (run / "bundle" / name).read_bytes() == (tmp_path / "direct" / "bundle" / name).read_bytes()
+    assert "deep-retrieval" in pathdex("evaluate", run, "--n", 5).stdout
+    answers = tmp_path / "answers.parquet"
+    pathdex("recommend", run, "--input", prepared, "--output", answers, "--n", 3)
+    assert pl.read_parquet(answers)["user"].n_unique() == 60
+
+
+def test_prepared_data_is_kept_unless_it_is_overwritten(pathdex: Pathdex, planted: Path, tmp_path: Path) -> None:
+    command = ["data", "prepare", planted, "--out", tmp_path / "prepared"]
+    pathdex(*command)
+    assert "exists; choose another path" in pathdex(*command, fails=1).stderr
+    pathdex(*command, "--overwrite")
+
+
+def test_prepare_names_what_is_wrong(pathdex: Pathdex, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("user,item\n1,\n")
+    command = ["data", "prepare", tmp_path / "log.csv", "--out", tmp_path / "prepared"]
+    assert "1 of 1 rows have no item id" in pathdex(*command, fails=1).stderr
+    assert "shard_rows=0" in pathdex(*command, "--shard-rows", 0, fails=1).stderr
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["log.csv"]

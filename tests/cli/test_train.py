@@ -14,6 +14,7 @@ from pathdex.data import load_split
 from pathdex.experiments.runs import Run
 from pathdex.system import TENSORBOARD, Feature
 from tests.cli.conftest import TINY, Pathdex, files_under
+from tests.recommenders.fakes import RecordedTraining
 
 
 def test_a_run_holds_the_bundle_the_split_the_log_and_the_request(run: Path) -> None:
@@ -158,13 +159,29 @@ def test_a_full_disk_leaves_nothing_behind(pathdex: Pathdex, planted: Path, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_tensorboard_is_reported_before_data_is_read(
-    pathdex: Pathdex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("tracker", ["tensorboard", "mlflow", "wandb"])
+def test_a_missing_tracker_is_reported_before_data_is_read(
+    pathdex: Pathdex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracker: str
 ) -> None:
-    missing = Feature(TENSORBOARD.purpose, "no_such_package", "tensorboard")
-    monkeypatch.setattr("pathdex.system.TENSORBOARD", missing)
-    text = pathdex("train", tmp_path / "x.csv", "--out", tmp_path / "run", "--tensorboard", fails=1).stderr
-    assert "needs no_such_package; install it with: pip install 'pathdex[tensorboard]'" in text
+    monkeypatch.setattr(f"pathdex.system.{tracker.upper()}", Feature("logging", "no_such_package", tracker))
+    text = pathdex("train", tmp_path / "x.csv", "--out", tmp_path / "run", f"--{tracker}", fails=1).stderr
+    assert f"needs no_such_package; install it with: pip install 'pathdex[{tracker}]'" in text
+
+
+def test_trackers_are_called(pathdex: Pathdex, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: dict[str, RecordedTraining] = {}
+
+    def make(tracker: str, folder: Path, params: dict[str, Any]) -> RecordedTraining:
+        assert folder == tmp_path / "run"
+        assert params["embedding_dim"] == 8
+        return made.setdefault(tracker, RecordedTraining())
+
+    monkeypatch.setattr("pathdex.experiments.runs.make_tracker", make)
+    for name in ("MLFLOW", "WANDB"):
+        monkeypatch.setattr(f"pathdex.system.{name}", TENSORBOARD)
+    pathdex("train", planted, "--out", tmp_path / "run", *TINY, "--mlflow", "--wandb")
+    assert list(made) == ["mlflow", "wandb"]
+    assert all(one.calls == ["begin", "end"] and len(one.records) == 8 for one in made.values())
 
 
 def test_resuming_a_finished_run_changes_nothing(pathdex: Pathdex, run: Path, planted: Path) -> None:

@@ -69,3 +69,13 @@ def test_negative_rows_count_from_the_end():
 
 def test_repr_is_short():
     assert repr(Ragged.from_rows([[1, 2], []])) == "Ragged(2 rows, 2 values)"
+
+
+@given(rows_of_numbers, st.data(), st.integers(1, 5))
+def test_slices_are_taken_in_blocks(rows, data, block):
+    ragged = Ragged.from_rows(rows)
+    wanted = np.array(data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8)) if rows else [], np.int64)
+    expected = as_lists(ragged.take(wanted))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pathdex.data.ragged.BLOCK", block)
+        assert as_lists(ragged.take(wanted)) == expected

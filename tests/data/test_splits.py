@@ -1,12 +1,22 @@
 """Splits by users, by time and by last items."""
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathdex.data import Interactions, Ragged, Vocabulary, make_split, split_leave_last, split_temporal, split_users
-from pathdex.data.splits import hold_out_tails
+from pathdex.data import (
+    Interactions,
+    Ragged,
+    Vocabulary,
+    make_split,
+    read,
+    split_leave_last,
+    split_temporal,
+    split_users,
+)
+from pathdex.data.splits import hold_out_tails, split_like
 from pathdex.errors import DataError
 
 
@@ -193,3 +203,41 @@ def test_splits_by_name():
     assert len(make_split(data, "leave-last", k=1).test) == 3
     with pytest.raises(DataError, match="split='random': must be one of users, temporal, leave-last"):
         make_split(data, "random")
+
+
+def test_the_users_of_an_earlier_split_are_held_out_again() -> None:
+    rows = [(user, item) for user in range(12) for item in range(4)]
+    before = split_users(read(pl.DataFrame(rows, schema=["user", "item"], orient="row")), valid_users=2, test_users=3)
+    # One test user is gone, one has a single row now, and there are new users.
+    gone, short = before.test.users.first_ids(2)
+    kept = [(user, item) for user, item in rows if user != gone and (user != short or item == 0)]
+    later = [*kept, *((user, item) for user in range(20, 25) for item in range(6))]
+    now = split_like(read(pl.DataFrame(later, schema=["user", "item"], orient="row")), before)
+    assert now.valid.users.first_ids(9) == before.valid.users.first_ids(9)
+    assert now.test.users.first_ids(9) == before.test.users.first_ids(9)[2:]
+    assert now.train.num_users == 16 - 3
+    assert set(now.train.users.first_ids(99)) >= {short, 20, 24}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("users", {"valid_users": 5, "test_users": 5}), ("temporal", {"test_share": 0.3}), ("leave-last", {"k": 1})],
+)
+def test_arrays_in_files_and_in_blocks_give_the_same_split(monkeypatch, kind, options):
+    generator = np.random.default_rng(0)
+    rows = [generator.integers(0, 9, generator.integers(1, 12)).tolist() for _ in range(40)]
+    times = [np.sort(generator.integers(0, 20, len(row))).tolist() for row in rows]
+    data = interactions(rows, times=times)
+    expected = make_split(data, kind, **options)
+    monkeypatch.setenv("PATHDEX_SCRATCH_LIMIT", "0")
+    for module in ("storage.scratch", "data.ragged"):
+        monkeypatch.setattr(f"pathdex.{module}.BLOCK", 7)
+    found = make_split(data, kind, **options)
+    for one, other in (
+        (found.train.sequences, expected.train.sequences),
+        (found.valid.history, expected.valid.history),
+        (found.test.history, expected.test.history),
+        (found.test.truth, expected.test.truth),
+    ):
+        assert [row.tolist() for row in one] == [row.tolist() for row in other]
+    assert found.train.times.tolist() == expected.train.times.tolist()

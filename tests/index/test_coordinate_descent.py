@@ -194,11 +194,11 @@ def test_threads_do_not_change_the_result():
     results = []
     for threads in {1, before}:
         numba.set_num_threads(threads)
-        results.append(assign_paths(*crowded(num_items=3000), penalty=0.01, iterations=2, block_size=1000))
+        results.append(assign_paths(*crowded(num_items=3000), penalty=0.01, iterations=2, block_size=1100))
     numba.set_num_threads(before)
     codes, scores, counts, current = crowded(num_items=3000)
     order = np.random.default_rng(0).permutation(3000)
-    expected = twin(codes.tolist(), scores, counts, current.tolist(), 0.01, 4, 2, order, 1000)
+    expected = twin(codes.tolist(), scores, counts, current.tolist(), 0.01, 4, 2, order, 1100)
     assert all((result == expected).all() for result in results)
 
 

@@ -1,27 +1,35 @@
-"""Path ids by hand and round trip."""
+"""Path numbers by hand and round trip."""
 
 import numpy as np
+import pytest
 
-from pathdex.index.path_ids import assign_path_ids
+from pathdex.index.path_ids import PathNumbers
 
 
-def test_ids_follow_the_codes_and_rows_follow_the_order():
-    # Items 2 and 0 have scores and are visited in that order; item 1 has none and comes last.
-    codes = np.array([[70, 10], [-1, -1], [90, 50]])
-    scores = np.array([[0.6, 0.4], [0.0, 0.0], [0.7, 0.0]], np.float32)
+def test_small_codes_are_their_own_numbers():
+    codes = np.array([[7, 3], [15, -1]])
+    numbers = PathNumbers.for_table(codes, np.array([[1], [2]]))
+    assert numbers.number(codes) is codes
+    assert len(numbers) == 16
+    assert numbers.find(np.array([[3, 16], [-1, 0]])).tolist() == [[3, -1], [-1, 0]]
+
+
+def test_codes_are_numbered_as_they_occur_up_to_the_first_score_of_0():
+    codes = np.array([[70, 10], [90, 50], [10, 70]])
+    scores = np.array([[0.6, 0.4], [0.7, 0.0], [0.5, 0.5]], np.float32)
     current = np.array([[10], [30], [90]])
-    table = assign_path_ids(codes, scores, current, order=np.array([2, 0, 1]), num_scored=2)
-    assert table.codes.tolist() == [10, 30, 70, 90]  # 50 has no score
-    assert table.candidate_paths.tolist() == [[3, -1], [2, 0]]
-    assert table.scores.tolist() == scores[[2, 0]].tolist()
-    assert table.current.tolist() == [[3], [0], [1]]
+    numbers = PathNumbers.for_table(codes, current)
+    assert numbers.number(codes, scores).tolist() == [[0, 1], [2, -1], [1, 0]]
+    assert numbers.number(current).tolist() == [[1], [3], [2]]
+    assert len(numbers) == 4
+    assert numbers.codes(np.array([[3, 2, 1, 0]])).tolist() == [[30, 90, 10, 70]]
+    assert numbers.find(np.array([[30, 50], [-1, 10]])).tolist() == [[3, -1], [-1, 1]]
 
 
-def test_the_hash_table_grows_with_the_paths():
+@pytest.mark.parametrize("parts", [1, 7])
+def test_the_hash_table_grows_with_the_paths(parts):
     codes = np.random.default_rng(0).permutation(10**6)[:30_000].reshape(3000, 10)
-    scores = np.ones(codes.shape, np.float32)
-    order = np.arange(3000)
-    table = assign_path_ids(codes, scores, codes[:, :2].copy(), order, num_scored=3000)
-    assert table.codes.tolist() == sorted(codes.ravel().tolist())
-    assert (table.codes[table.candidate_paths] == codes).all()
-    assert (table.codes[table.current] == codes[:, :2]).all()
+    numbers = PathNumbers.for_table(codes, codes)
+    found = np.concatenate([numbers.number(part) for part in np.array_split(codes, parts)])
+    assert found.ravel().tolist() == list(range(30_000))
+    assert (numbers.codes(found) == codes).all()

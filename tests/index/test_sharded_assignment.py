@@ -15,14 +15,16 @@ from pathdex.index.sharded_assignment import ShardedProblem, SolvedPaths
 from tests.peers import ThreadPeers, run_peers
 
 
-def instance(seed: int, items: int, share: float, capacity: int) -> tuple[ScoreTable, np.ndarray, np.ndarray]:
-    """A score table with a `share` of items that have scores, counts and current paths."""
+def instance(
+    seed: int, items: int, share: float, capacity: int, spread: int = 1
+) -> tuple[ScoreTable, np.ndarray, np.ndarray]:
+    """A score table with a `share` of items that have scores, counts and current paths; codes are multiples of `spread`."""
     random = np.random.default_rng(seed)
     table = ScoreTable.empty(items, 6)
     scored = np.flatnonzero(random.random(items) < share)
-    found = np.argsort(random.random((len(scored), capacity)), axis=1)[:, :6].astype(np.int64)
+    found = np.argsort(random.random((len(scored), capacity)), axis=1)[:, :6].astype(np.int64) * spread
     table.set_rows(scored, found, random.random(found.shape).astype(np.float32))
-    current = np.argsort(random.random((items, capacity)), axis=1)[:, :2].astype(np.int64)
+    current = np.argsort(random.random((items, capacity)), axis=1)[:, :2].astype(np.int64) * spread
     return table, random.integers(1, 50, items), current
 
 
@@ -34,11 +36,12 @@ def instance(seed: int, items: int, share: float, capacity: int) -> tuple[ScoreT
     size=st.integers(1, 4),
     block=st.sampled_from([None, 1, 3, 7, 100]),
     penalty=st.sampled_from([0.0, 0.1, 3.0]),
+    spread=st.sampled_from([1, 10_007]),
 )
 def test_paths_are_those_of_one_process_for_any_number_of_workers(
-    seed: int, items: int, share: float, size: int, block: int | None, penalty: float
+    seed: int, items: int, share: float, size: int, block: int | None, penalty: float, spread: int
 ) -> None:
-    table, counts, current = instance(seed, items, share, capacity=12)
+    table, counts, current = instance(seed, items, share, capacity=12, spread=spread)
     problem = AssignmentProblem(table.codes, table.scores, counts, current, seed)
     whole = problem.solve(penalty, 4.0, 3, block)
 

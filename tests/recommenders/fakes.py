@@ -20,5 +20,8 @@ class RecordedTraining(Callback):
     def on_epoch_end(self, record: dict[str, Any]) -> None:
         self.records.append(record)
 
+    def on_train_error(self, error: BaseException) -> None:
+        self.calls.append(type(error).__name__)
+
     def on_train_end(self) -> None:
         self.calls.append("end")

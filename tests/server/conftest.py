@@ -46,6 +46,12 @@ class Running:
 
     url: str
     worker: Worker
+    thread: threading.Thread
+
+    def stop(self) -> None:
+        """Stop it before the end of its block."""
+        self.worker.drain(now=True)
+        self.thread.join(30)
 
     def request(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> HTTPAnswer:
         """Send one request on a new connection; a body that is not bytes is sent as JSON."""
@@ -69,6 +75,12 @@ class Running:
         lines = self.get("/metrics").body.decode().splitlines()
         return int(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 
+    def metric_of(self, route: str) -> int:
+        """How many requests of a route were answered with status 200."""
+        lines = self.get("/metrics").body.decode().splitlines()
+        start = f'pathdex_http_requests_total{{route="{route}",status="200"}} '
+        return sum(int(line.removeprefix(start)) for line in lines if line.startswith(start))
+
 
 @contextmanager
 def running(model: Path, limits: dict[str, Any] | None = None, **options: Any) -> Iterator[Running]:
@@ -82,7 +94,7 @@ def running(model: Path, limits: dict[str, Any] | None = None, **options: Any) -
     thread.start()
     try:
         assert ready.wait(60)
-        yield Running(url, worker)
+        yield Running(url, worker, thread)
     finally:
         worker.drain(now=True)
         thread.join(30)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pathdex.server.metrics import BUCKETS, DURATION, HELP, ServerMetrics, new_metrics_file
+from pathdex.server.metrics import BUCKETS, DURATION, HELP, PARTIAL, ROUTER_HELP, ServerMetrics, new_metrics_file
 from tests.server.conftest import Running, running
 
 
@@ -148,3 +148,22 @@ def test_metrics_of_a_server(server: Running) -> None:
     ):
         assert line in found.splitlines()
     assert server.metric("pathdex_workers_resident_memory_bytes") > 1_000_000
+
+
+def test_a_router_has_metrics_of_each_shard() -> None:
+    handle = new_metrics_file(2, 2)
+    one, two = ServerMetrics(handle, 0, 2, 2), ServerMetrics(handle, 1, 2, 2)
+    one.add_shard("hedges", 1)
+    two.add_shard("hedges", 1)
+    two.observe_shard(0, 400_000)
+    one.add_router(PARTIAL)
+    found = values(two)
+    assert found['pathdex_shard_hedges_total{shard="1"}'] == 0
+    assert found['pathdex_shard_hedges_total{shard="2"}'] == 2
+    assert found['pathdex_shard_duration_seconds_bucket{shard="1",le="0.00025"}'] == 0
+    assert found['pathdex_shard_duration_seconds_bucket{shard="1",le="0.0005"}'] == 1
+    assert found[PARTIAL] == 1
+    text = one.render().decode()
+    page = (Path(__file__).parents[2] / "docs" / "shards.md").read_text()
+    assert all(f"# HELP {name} " in text and f"`{name}`" in page for name in ROUTER_HELP)
+    os.close(handle)

@@ -40,7 +40,7 @@ CHECKS = [
     unsupported_method,
 ]
 EXAMPLES = 12
-DOCUMENT = schemathesis.openapi.from_dict(describe(ROUTES, ServerLimits()))
+DOCUMENT = schemathesis.openapi.from_dict(describe(ROUTES, ServerLimits(), strict=True))
 small = settings(
     max_examples=EXAMPLES,
     derandomize=True,

@@ -94,7 +94,12 @@ def test_the_item_ids() -> None:
 
 def test_the_files_of_a_run() -> None:
     listed = {name.rstrip("/") for row in rows("in RUN") for name in in_quotes(row[0])}
-    assert {file.name for file in (GOLDEN / "runs" / "finished").iterdir()} | {"LOCK", "tensorboard"} == listed
+    assert {file.name for file in (GOLDEN / "runs" / "finished").iterdir()} | {
+        "LOCK",
+        "tensorboard",
+        "tracked.json",
+        "wandb",
+    } == listed
 
 
 def test_the_state_and_arrays_of_a_checkpoint() -> None:

@@ -123,7 +123,9 @@ def prepare_http(folder: Path) -> Check:
     async def make() -> App:
         store = open_store(str(folder / "users.sqlite"), limits.max_history)
         feed = EventFeed(str(folder / "events.jsonl"), metrics, limits.timeout)
-        return App(WorkerContext(limits, metrics, store, b"{}", feed), manager, startup=nothing, shutdown=nothing)
+        return App(
+            WorkerContext(limits, metrics, store, b"{}", feed), manager, ROUTES, startup=nothing, shutdown=nothing
+        )
 
     app = loop.run_until_complete(make())
     events = folder / "events.jsonl"

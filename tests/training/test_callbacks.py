@@ -39,7 +39,7 @@ def test_on_train_end_is_called_after_a_failure() -> None:
     one = RecordedTraining()
     with pytest.raises(KeyboardInterrupt), following([one]):
         raise KeyboardInterrupt
-    assert one.calls == ["begin", "end"]
+    assert one.calls == ["begin", "KeyboardInterrupt", "end"]
 
 
 def test_default_is_a_progress_bar_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +62,22 @@ def test_progress_bar_prints_epochs_on_a_terminal_only() -> None:
             callback.on_epoch_end(RECORD)
         assert printed in stream.getvalue()
         assert bool(stream.getvalue()) is terminal
+
+
+def test_the_bar_is_for_the_whole_training_and_shows_the_validation_figure() -> None:
+    stream = io.StringIO()
+    bar = ProgressBar(Console(file=stream, force_terminal=True, width=80))
+    with following([bar]) as callback:
+        callback.on_step_end(StepProgress("encoder", 2, 4, 1, 5, {"loss": 0.5}, 0.25))
+        assert bar.progress.tasks[0].fields["figure"] == "loss 0.5"
+        callback.on_epoch_end({**RECORD, "held_out_f": 0.123})
+        callback.on_step_end(StepProgress("structure", 1, 4, 1, 5, {"structure": 0.5}, 0.5))
+        task = bar.progress.tasks[0]
+        assert (task.description, task.percentage, task.fields["figure"]) == ("structure 1/4", 50, "valid F 12.30%")
+        bar.progress.refresh()
+    assert len(bar.progress.tasks) == 1
+    assert " 50%" in stream.getvalue()
+    assert "valid F 12.30%" in stream.getvalue()
 
 
 def test_json_lines_appends_one_line_per_record(tmp_path: Path) -> None:

@@ -120,3 +120,27 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     make(tmp_path / "state", seed=1)[0].run()
     with pytest.raises(RunError, match="was written with a different seed; resume with the same"):
         make(tmp_path / "state", seed=2)[0].resume()
+
+
+def test_steps_know_the_share_of_the_whole_training() -> None:
+    class Shares(Callback):
+        def __init__(self) -> None:
+            self.seen: list[float] = []
+
+        def on_step_end(self, progress: StepProgress) -> None:
+            self.seen.append(progress.share)
+
+    shares = Shares()
+    loop, _ = make(callbacks=(shares,))
+    loop.phases[0].epoch_cost = 2.0
+    loop.run()
+    # Two epochs of cost 2 with three steps each, then one of cost 1 with two steps.
+    assert shares.seen == pytest.approx([2 / 15, 4 / 15, 0.4, 8 / 15, 10 / 15, 0.8, 0.9, 1.0])
+
+
+def test_finished_epochs_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="pathdex"):
+        make()[0].run()
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split("  ")[0] for line in lines] == ["first 1", "first 2", "second 1"]
+    assert {record.name for record in caplog.records} == {"pathdex.training.loop"}

@@ -10,7 +10,14 @@ from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.kernels.structure import StructureWeights
 from pathdex.model.structure import MLPStructure, path_log_probabilities
-from pathdex.training.scoring import ItemSamples, collect_item_scores, score_items, score_paths, stream_scores
+from pathdex.training.scoring import (
+    ItemSamples,
+    PositionVectors,
+    collect_item_scores,
+    score_items,
+    score_paths,
+    stream_scores,
+)
 
 
 def make() -> tuple[MLPStructure, torch.Tensor]:
@@ -117,3 +124,20 @@ def test_streaming_without_decay_equals_item_centred_scores() -> None:
     stream_scores(structure, users.flatten(0, 1), targets, table, beam_size=9, decay=1.0)
     _, scores = score_items(structure, users, beam_size=9, keep=9)
     np.testing.assert_allclose(np.sort(table.scores)[:, ::-1], scores.numpy(), rtol=1e-5)
+
+
+def test_samples_are_grouped_in_blocks_as_in_one_sort(monkeypatch):
+    targets = np.random.default_rng(0).integers(0, 6, 50).astype(np.int32)
+    monkeypatch.setattr("pathdex.training.scoring.BLOCK", 7)
+    samples = ItemSamples(targets, 7)
+    assert samples.order.tolist() == np.argsort(targets, kind="stable").tolist()
+    assert np.diff(samples.offsets).tolist() == np.bincount(targets, minlength=7).tolist()
+
+
+def test_vectors_are_those_of_the_readers():
+    vectors = np.arange(12, dtype=np.float32).reshape(6, 2)
+    assert PositionVectors(vectors)[np.array([[1], [4]])].tolist() == [[[2.0, 3.0]], [[8.0, 9.0]]]
+    assert PositionVectors(vectors, np.array([0, 0, 1, 2, 2, 5]))[np.array([3, 5])].tolist() == [
+        [4.0, 5.0],
+        [10.0, 11.0],
+    ]

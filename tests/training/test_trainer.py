@@ -193,3 +193,17 @@ def test_next_items_are_predicted(reach: int) -> None:
         ahead = [{(last + step) % items for step in range(1, 4)} for last in range(items)]
         right = np.mean([len({one for one, _ in some} & wanted) for some, wanted in zip(found, ahead, strict=True)])
         assert right > 2.8 if reach == 3 else right < 2.3
+
+
+@pytest.mark.parametrize("parameters", [{}, {"next_items": 8}, {"scoring": "streaming"}])
+def test_arrays_in_files_and_in_blocks_give_the_same_model(
+    parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = trainer(blocks(), **parameters)
+    first.run()
+    monkeypatch.setenv("PATHDEX_SCRATCH_LIMIT", "0")
+    for module in ("storage.scratch", "data.ragged", "data.interactions", "training.scoring"):
+        monkeypatch.setattr(f"pathdex.{module}.BLOCK", 50)
+    second = trainer(blocks(), **parameters)
+    second.run()
+    assert_same(first, second)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Annotated
 
 import typer
@@ -19,10 +20,12 @@ from pathdex.cli.inspect import inspect
 from pathdex.cli.recommend import recommend
 from pathdex.cli.reproduce import reproduce
 from pathdex.cli.serve import serve
+from pathdex.cli.shard import shard
 from pathdex.cli.similar import similar
 from pathdex.cli.simulate import simulate
 from pathdex.cli.stream import stream
 from pathdex.cli.train import train
+from pathdex.cli.tune import tune
 from pathdex.cli.verify import verify
 from pathdex.cli.warmup import warmup
 
@@ -34,7 +37,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-data_app = typer.Typer(help="Describe, validate, fetch and generate interactions.", no_args_is_help=True)
+data_app = typer.Typer(help="Describe, validate, prepare, fetch and generate interactions.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 live_app = typer.Typer(help="Look at a live folder, compact it, roll it back.", no_args_is_help=True)
 app.add_typer(live_app, name="live")
@@ -55,13 +58,14 @@ def _root(
     return
 
 
-for function in (data.describe, data.validate, data.fetch, data.generate):
+for function in (data.describe, data.validate, data.prepare, data.fetch, data.generate):
     data_app.command()(command(function))
 for function in (live.status, live.compact, live.rollback):
     live_app.command()(command(function))
 for function in (
     demo,
     train,
+    tune,
     evaluate,
     compare,
     reproduce,
@@ -71,6 +75,7 @@ for function in (
     explain,
     why_not,
     inspect,
+    shard,
     serve,
     stream,
     verify,
@@ -86,4 +91,7 @@ def main() -> None:
     # that sleep at once halve its speed. So they spin for some microseconds. Torch reads these variables on import.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+    if sys.argv[1:3] == ["data", "prepare"]:
+        # The allocator of polars keeps what is freed for ten seconds: most of its memory in a pass over a file.
+        os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
     app()

@@ -22,12 +22,8 @@ P = ParamSpec("P")
 FAILED = 1
 INTERRUPTED = 130
 
-RunPath = Annotated[
-    Path,
-    typer.Argument(
-        help="The --out folder of `pathdex train` or `pathdex stream`, a live folder, or a saved model.", metavar="RUN"
-    ),
-]
+RUN_HELP = "The --out folder of `pathdex train` or `pathdex stream`, a live folder, or a saved model."
+RunPath = Annotated[Path, typer.Argument(help=RUN_HELP, metavar="RUN")]
 JSON_ARGUMENT = "json_file"
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results, warnings and errors only.")]
 _Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

@@ -1,4 +1,4 @@
-"""`pathdex data`: describe, validate, fetch and generate interactions."""
+"""`pathdex data`: describe, validate, prepare, fetch and generate interactions."""
 
 from __future__ import annotations
 
@@ -76,6 +76,49 @@ def validate(
     console.print(f"{counts['error']} errors, {counts['warning']} warnings")
     if counts["error"]:
         raise Exit(FAILED)
+
+
+@takes_reading
+def prepare(
+    source: DataPath,
+    reading: dict[str, Any],
+    target: Annotated[Path, Option("--out", help="The folder to create.", metavar="PREPARED")],
+    shard_rows: Annotated[
+        int, Option(help="Interactions that are sorted at a time, at about 100 bytes each; fewer take less memory.")
+    ] = 2_000_000,
+    ray: Annotated[
+        str | None,
+        Option(
+            help="Run on Ray: the address of a cluster that sees the files under the same names, or local for this "
+            "machine.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing folder of prepared data.")] = False,
+) -> None:
+    """Prepare a data set larger than memory: write its sequences to a folder that is mapped from disk.
+
+    PREPARED can be given wherever DATA can, and holds the same interactions. Filters and columns are those of this
+    command. Re-run the command if it was interrupted.
+
+    Examples:
+
+        pathdex data prepare events/ --out prepared --min-rating 4 --min-interactions 10
+
+        pathdex train prepared --out runs/first
+
+        pathdex data prepare 'log-*.csv.gz' --out prepared --ray local
+    """
+    from pathdex.data import prepare as prepare_folder
+    from pathdex.data import read
+
+    with show_progress("preparing rows") as progress:
+        prepare_folder(
+            source, target, **reading, shard_rows=shard_rows, ray=ray, overwrite=overwrite, progress=progress
+        )
+    console = out()
+    console.print(f"{target}: {read(target)!r}")
+    console.print(f"Train on it with: pathdex train {target} --out runs/first")
 
 
 def fetch(

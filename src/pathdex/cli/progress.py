@@ -17,6 +17,8 @@ from pathdex.training.callbacks import Callback, StepProgress, describe_record, 
 
 LINE_SECONDS = 10.0
 """Long work writes a line to a log at most this often."""
+LEAST_SHARE = 0.01
+"""The time left is estimated once this much is done."""
 
 
 class Log:
@@ -54,14 +56,26 @@ class TrainingLog(Callback):
 
     def __init__(self) -> None:
         self.log = Log(err())
+        self.first: tuple[float, float] | None = None
+        """When the first step was taken, and the share that was done then: a resumed training has begun earlier."""
 
     def on_step_end(self, progress: StepProgress) -> None:
-        where = f"{progress.phase} {progress.epoch}/{progress.epochs}"
+        where = f"{progress.phase} {progress.epoch}/{progress.epochs}  {self._overall(progress.share)}"
         step = f"step {count_text(progress.step, progress.steps)}"
         self.log.progress(f"{where}  {step}  {format_figures(progress.losses)}")
 
+    def _overall(self, share: float) -> str:
+        """`12% done, 3 min left`"""
+        begun, first = self.first = self.first or (monotonic(), share)
+        done, seconds = share - first, monotonic() - begun
+        return f"{share:.0%} done" + (f", {_duration(seconds * (1 - share) / done)} left" if done > LEAST_SHARE else "")
+
     def on_epoch_end(self, record: dict[str, Any]) -> None:
         self.log.print(describe_record(record))
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def training_callbacks() -> list[Callback] | None:

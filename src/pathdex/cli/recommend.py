@@ -154,11 +154,13 @@ def _one(
 
 def _read_input(source: str, given: dict[str, Any], training: Reading | None) -> Interactions:
     """Read a file like the training data, and say so."""
-    from pathdex.data.readers import read_as
+    from pathdex.data.readers import is_prepared, read_as, read_prepared
     from pathdex.data.reading import Reading
     from pathdex.data.remembered import read_like
 
     options = Reading(**given)
+    if is_prepared(source):
+        return read_prepared(source, options)
     if training is not None:
         remembered = read_like(training, source, options)
         options = remembered.reading

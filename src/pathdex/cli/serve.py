@@ -8,21 +8,40 @@ from typing import Annotated, Any
 
 import typer
 
-from pathdex.cli.command import RunPath, gathers, option
+from pathdex.cli.command import RUN_HELP, gathers, option, split_list
 from pathdex.cli.console import out
 from pathdex.cli.options import CatalogueLists, declared_lists
-from pathdex.server.limits import ServerLimits
+from pathdex.errors import ConfigError, Problem
+from pathdex.server.limits import RouterLimits, ServerLimits
 
 FLAGS = [
     option(spec.name, type(spec.default), f"{spec.metadata['help']}; default {spec.default:,}", panel="Limits")
     for spec in dataclasses.fields(ServerLimits)
 ]
+ROUTER_FLAGS = [
+    option(spec.name, type(spec.default), f"{spec.metadata['help']}; default {spec.default:g}", panel="Router")
+    for spec in dataclasses.fields(RouterLimits)
+]
 
 
+@gathers("router", ROUTER_FLAGS)
 @gathers("limits", FLAGS)
 def serve(
-    folder: RunPath,
     limits: dict[str, Any],
+    router: dict[str, Any],
+    folder: Annotated[Path | None, typer.Argument(help=RUN_HELP, metavar="[RUN]", show_default=False)] = None,
+    shards: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of RUN: the URLs of all shards of a model, separated by commas. Several URLs of one shard "
+            "are its replicas.",
+            metavar="URL,URL,...",
+        ),
+    ] = None,
+    partial: Annotated[
+        bool,
+        typer.Option("--partial", help="While a shard is down, answer without its items, and name it in the answer."),
+    ] = False,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all interfaces.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0: any free port.")] = 8000,
     workers: Annotated[int, typer.Option(help="Worker processes.")] = 1,
@@ -78,17 +97,28 @@ def serve(
 
         pathdex serve runs/first --host 0.0.0.0 --workers 4 --user-store users.sqlite --token-file token.txt
 
+        pathdex serve --shards http://10.0.0.1:8000,http://10.0.0.2:8000
+
         pathdex serve live/ --events 'redis://localhost:6379/0?stream=events'
     """
-    from pathdex.system import MESSAGES, SERVER
+    from pathdex.system import MESSAGES, ROUTER, SERVER
 
     SERVER.require()
     MESSAGES.require()
     from pathdex.server.options import ServerOptions, read_token
     from pathdex.server.serving import serve as run
 
+    urls = tuple(url.rstrip("/") for url in split_list(shards, "shards"))
+    if (folder is None) != bool(urls):
+        shown = None if folder is None else str(folder)
+        raise ConfigError([Problem("exactly one of RUN and --shards is required", "model", shown, "pass one of them")])
+    if urls:
+        ROUTER.require()
     options = ServerOptions(
-        model=folder,
+        model=Path() if folder is None else folder,
+        shards=urls,
+        partial=partial,
+        router=RouterLimits(**router),
         host=host,
         port=port,
         workers=workers,
@@ -108,6 +138,7 @@ def serve(
 
     def on_ready(address: str, version: str) -> None:
         many = "" if workers == 1 else f" with {workers} workers"
-        console.print(f"Serving {folder} (model {version}) at {address}{many}; see {address}/docs")
+        source = f"{len(urls)} servers of shards" if urls else folder
+        console.print(f"Serving {source} (model {version}) at {address}{many}; see {address}/docs")
 
     run(options, on_ready)

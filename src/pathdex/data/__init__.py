@@ -6,6 +6,7 @@ from pathdex.data.demo_catalogue import DemoCatalogue, demo_catalogue
 from pathdex.data.describe import describe
 from pathdex.data.findings import Finding
 from pathdex.data.interactions import Interactions
+from pathdex.data.preparation import prepare
 from pathdex.data.ragged import Ragged
 from pathdex.data.readers import read
 from pathdex.data.serialization import (
@@ -51,6 +52,7 @@ __all__ = [
     "load_queries",
     "load_split",
     "make_split",
+    "prepare",
     "read",
     "save_interactions",
     "save_queries",

@@ -13,7 +13,18 @@ from pathlib import Path, PurePath
 
 import polars as pl
 
-from pathdex.data.compression import COMPRESSED, is_compressed, only_member, plain_name, read_decompressed, read_member
+from pathdex.data.compression import (
+    COMPRESSED,
+    decompressed_file,
+    file_blocks,
+    is_compressed,
+    member_file,
+    new_file,
+    only_member,
+    plain_name,
+    read_decompressed,
+    read_member,
+)
 from pathdex.data.object_sources import open_object
 from pathdex.data.parquet_files import parquet_files, scan_arrow, scan_parquet
 from pathdex.data.remote_files import RemoteCopy, is_url
@@ -106,6 +117,7 @@ def _joined(tables: Sequence[SourceTable], name: str) -> SourceTable:
         typed=first.typed,
         findings=tuple(one for table in tables for one in table.findings),
         holder=[table.holder for table in tables],
+        files=tuple(part for table in tables for part in table.parts),
     )
 
 
@@ -171,11 +183,13 @@ def _open_inter(path: Path, name: str, options: FileOptions) -> SourceTable:
     """RecBole's atomic file: tab-separated, each name in the header followed by `:type`."""
     table = open_text(path, name, options, separator="\t", quotes=False)
     names = table.frame.collect_schema().names()
+    assert not table.files
     return replace(table, frame=table.frame.rename({column: column.split(":")[0] for column in names}))
 
 
 def _open_parquet(path: Path, name: str, options: FileOptions) -> SourceTable:
-    return SourceTable(scan_parquet(path), name)
+    frame, files = scan_parquet(path)
+    return SourceTable(frame, name, files=files)
 
 
 def _open_arrow(path: Path, name: str, options: FileOptions) -> SourceTable:
@@ -183,20 +197,39 @@ def _open_arrow(path: Path, name: str, options: FileOptions) -> SourceTable:
 
 
 def _open_json_lines(path: Path, name: str, options: FileOptions) -> SourceTable:
-    content = io.BytesIO(read_decompressed(path)) if is_compressed(path) else path
-    return SourceTable(pl.scan_ndjson(content, infer_schema_length=None), name)
+    content = _json_content(path, options)
+    return SourceTable(pl.scan_ndjson(_scannable(content), infer_schema_length=None), name)
 
 
 def _open_json(path: Path, name: str, options: FileOptions) -> SourceTable:
     """An array of objects; also JSON lines, which many files called `.json` hold."""
-    content = read_decompressed(path)
-    start = content.lstrip()[:1]
+    content = _json_content(path, options)
+    start = _first_byte(content)
     if not start:
         raise pl.exceptions.NoDataError("empty")
     if start != b"[":
-        return SourceTable(pl.scan_ndjson(io.BytesIO(content), infer_schema_length=None), name)
+        return SourceTable(pl.scan_ndjson(_scannable(content), infer_schema_length=None), name)
     frame = pl.read_json(content, infer_schema_length=None)
     return SourceTable(frame.lazy(), name)
+
+
+def _json_content(path: Path, options: FileOptions) -> Path | bytes:
+    if not is_compressed(path):
+        return path
+    return read_decompressed(path) if options.scratch is None else decompressed_file(path, options.scratch)
+
+
+def _scannable(content: Path | bytes) -> Path | io.BytesIO:
+    return io.BytesIO(content) if isinstance(content, bytes) else content
+
+
+def _first_byte(content: Path | bytes) -> bytes:
+    """The first byte that is no white space."""
+    with content.open("rb") if isinstance(content, Path) else io.BytesIO(content) as file:
+        while start := file.read(io.DEFAULT_BUFFER_SIZE):
+            if start.lstrip():
+                return start.lstrip()[:1]
+    return b""
 
 
 def _open_excel(path: Path, name: str, options: FileOptions) -> SourceTable:
@@ -221,15 +254,21 @@ def _open_zip(path: Path, name: str, options: FileOptions) -> SourceTable:
     if not members and _SUFFIXES.get(PurePath(member).suffix.lower()) not in ("csv", "tsv"):
         rule = f"{path} holds {member}, which is no CSV or TSV file"
         raise DataError(Problem(rule, remedy="unpack it and pass the file"))
-    return _open_ratings(read_member(path, member), member, name, options)
+    scratch = options.scratch
+    content = read_member(path, member) if scratch is None else member_file(path, member, scratch)
+    return _open_ratings(content, member, name, options)
 
 
 def _open_ratings(content: Path | bytes, file: str, name: str, options: FileOptions) -> SourceTable:
     if not file.endswith(".dat"):
         return open_text(content, name, options)
     # Polars takes separators of one byte only.
-    raw = content if isinstance(content, bytes) else content.read_bytes()
-    return open_text(raw.replace(b"::", b"\t"), name, options, separator="\t", columns=HEADERLESS_COLUMNS)
+    if options.scratch is not None and isinstance(content, Path):
+        lines = (block.replace(b"::", b"\t") for block in file_blocks(content))
+        plain: Path | bytes = new_file(options.scratch, lines)
+    else:
+        plain = (content if isinstance(content, bytes) else content.read_bytes()).replace(b"::", b"\t")
+    return open_text(plain, name, options, separator="\t", columns=HEADERLESS_COLUMNS)
 
 
 def _ratings_in(path: Path, kind: str, found: list[str]) -> str:

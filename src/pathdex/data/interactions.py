@@ -12,6 +12,7 @@ from pathdex.data.ragged import Ragged, take_slices
 from pathdex.data.reading import Reading
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import DataError, Problem
+from pathdex.storage.scratch import BLOCK, blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,10 @@ class Interactions:
 
     def item_counts(self) -> NDArray[np.int64]:
         """N_v: how often each item of the catalogue occurs."""
-        return np.bincount(self.sequences.values, minlength=self.num_items)
+        counts = np.zeros(self.num_items, np.int64)
+        for part in blocks(self.num_interactions, max(BLOCK, self.num_items)):
+            counts += np.bincount(self.sequences.values[part], minlength=self.num_items)
+        return counts
 
     def shuffled_if_unordered(self, seed: int) -> Interactions:
         """The same data if it has an order; otherwise every sequence in random order.
@@ -75,6 +79,14 @@ class Interactions:
         times = None if self.times is None else take_slices(self.times, starts, lengths)[0]
         sequences = Ragged(*take_slices(self.sequences.values, starts, lengths))
         return replace(self, sequences=sequences, users=self.users.take(rows), times=times)
+
+    def user_range(self, begin: int, end: int) -> Interactions:
+        """The users with the codes `begin` to `end - 1`, over the same catalogue. Items and times are not copied."""
+        offsets = self.sequences.offsets[begin : end + 1]
+        part = slice(offsets[0], offsets[-1])
+        times = None if self.times is None else self.times[part]
+        sequences = Ragged(self.sequences.values[part], offsets - offsets[0])
+        return replace(self, sequences=sequences, users=self.users.take(np.arange(begin, end)), times=times)
 
 
 def popularity_order(item_counts: NDArray[np.integer]) -> NDArray[np.int64]:

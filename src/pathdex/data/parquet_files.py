@@ -9,12 +9,19 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+from polars.io.plugins import register_io_source
 
 from pathdex.errors import DataError, Problem
 
+BATCH_ROWS, READ_AHEAD = 65_536, 2
+"""Rows that are decoded at a time, and how many such batches ahead of their use."""
 
-def scan_parquet(path: Path) -> pl.LazyFrame:
-    """A file, or all `.parquet` files of a folder in name order; `key=value` folders give the column `key`."""
+
+def scan_parquet(path: Path) -> tuple[pl.LazyFrame, tuple[pl.LazyFrame, ...]]:
+    """The table, and the table of each file if there are several.
+
+    A file, or all `.parquet` files of a folder in name order; `key=value` folders give the column `key`.
+    """
     files = parquet_files(path) if path.is_dir() else [path]
     if not files:
         raise DataError(Problem(f"{path} holds no Parquet files", remedy="check the path"))
@@ -35,7 +42,33 @@ def scan_parquet(path: Path) -> pl.LazyFrame:
             if [field for field in fragment.physical_schema if field.name not in keys] != columns:
                 raise pa.ArrowInvalid(f"{fragment.path} has other columns than {files[0]}")
             _check_row_counts(fragment.metadata)
-    return pl.scan_pyarrow_dataset(dataset)
+        scans = tuple(_scan(dataset, number) for number in range(len(files))) if len(files) > 1 else ()
+    return _scan(dataset), scans
+
+
+def _scan(dataset: Any, number: int | None = None) -> pl.LazyFrame:
+    """The rows of a data set, or of one of its files, read batch by batch."""
+    schema = pl.from_arrow(dataset.schema.empty_table()).schema  # type: ignore[union-attr]
+
+    def batches(
+        columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        options = {"batch_readahead": READ_AHEAD, "batch_size": BATCH_ROWS}
+        if number is None:
+            found = dataset.to_batches(columns=columns, fragment_readahead=1, **options)
+        else:
+            found = list(dataset.get_fragments())[number].to_batches(dataset.schema, columns=columns, **options)
+        for batch in found:
+            frame = pl.from_arrow(pa.Table.from_batches([batch]))
+            assert isinstance(frame, pl.DataFrame)
+            if limit is not None:
+                frame = frame.head(limit)
+                limit -= frame.height
+            yield frame if predicate is None else frame.filter(predicate)
+            if limit == 0:
+                return
+
+    return register_io_source(batches, schema=schema)
 
 
 def parquet_files(folder: Path) -> list[Path]:

@@ -9,6 +9,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pathdex.storage.scratch import BLOCK, scratch_array
+
 _T = TypeVar("_T", bound=np.generic)
 
 
@@ -69,4 +71,15 @@ def take_slices(
 ) -> tuple[NDArray[_T], NDArray[np.int64]]:
     """The slices `values[starts[i] : starts[i] + lengths[i]]` back to back, and their offsets."""
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return values[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])], offsets
+    if offsets[-1] <= BLOCK:
+        return values[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])], offsets
+    # Row by row in blocks, so that the numbers of the elements need no array as long as the result.
+    taken = scratch_array(int(offsets[-1]), values.dtype)
+    cuts = np.searchsorted(offsets, np.arange(BLOCK, offsets[-1] + BLOCK, BLOCK))
+    begin = 0
+    for end in np.minimum(cuts, len(lengths)).tolist():
+        low, high = offsets[begin], offsets[end]
+        moved = np.repeat(starts[begin:end] - offsets[begin:end], lengths[begin:end])
+        taken[low:high] = values[moved + np.arange(low, high)]
+        begin = end
+    return taken, offsets

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 import polars as pl
@@ -15,10 +18,12 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.reading import Reading
 from pathdex.data.remembered import read_like
 from pathdex.data.rows import Rows
+from pathdex.data.serialization import load_interactions
 from pathdex.data.source_table import Source, reading
 from pathdex.data.values import TIME_UNITS
 from pathdex.data.vocabulary import Vocabulary
-from pathdex.errors import DataError, DataWarning
+from pathdex.errors import DataError, DataWarning, Problem
+from pathdex.storage.array_folder import MANIFEST
 
 
 def read(
@@ -46,6 +51,8 @@ def read(
     (`user_id`, `movieId`, `timestamp` ...) unless named. Without a time column, the row order is used. A sparse matrix
     has users as rows and items as columns, and no order: `ordered` is False.
 
+    A folder that `prepare` wrote is mapped from disk as it is, without any option.
+
     Filters apply once each, in this order: rows with at least `min_rating`; items with at least
     `min_item_interactions` such rows; users with at least `min_interactions` remaining rows. Rows are sorted by time,
     ties in source order. Duplicates are kept; `notes` counts them and what was dropped. The catalogue is the items of
@@ -72,7 +79,24 @@ def read(
         time_unit=time_unit,
         drop_missing=drop_missing,
     )
+    if is_prepared(source):
+        return read_prepared(source, options)
     return read_as(source, options if like is None else read_like(like, source, options).reading)
+
+
+def is_prepared(source: Source) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether a source is a folder that `prepare` or `save_interactions` wrote."""
+    return isinstance(source, str | os.PathLike) and all(
+        (Path(source) / name).is_file() for name in (MANIFEST, "values.npy", "offsets.npy")
+    )
+
+
+def read_prepared(source: str | os.PathLike[str], options: Reading) -> Interactions:
+    """Prepared interactions, mapped from disk. Options of reading were applied when they were written."""
+    if given := options.to_dict():
+        rule, remedy = f"{source} is prepared data, which is read as it is", "pass it to `pathdex data prepare`"
+        raise DataError(*(Problem(rule, name, value, remedy) for name, value in given.items()))
+    return load_interactions(source)
 
 
 def read_as(source: Source, options: Reading) -> Interactions:
@@ -101,30 +125,49 @@ def build(rows: Rows, filters: Reading, *, name: str, ordered: bool) -> Interact
     user_codes, users = Vocabulary.encode(kept["user"])
     del kept
 
-    stay = _frequent(item_codes, len(items), filters.min_item_interactions)
+    stay = frequent(item_codes, len(items), filters.min_item_interactions)
     notes["dropped_rare_items"] = len(items) - int(stay.sum())
     keep = stay[item_codes]
-    stay = _frequent(user_codes[keep], len(users), filters.min_interactions)
+    stay = frequent(user_codes[keep], len(users), filters.min_interactions)
     notes["dropped_short_users"] = len(users) - int(stay.sum())
     keep &= stay[user_codes]
 
-    user_codes, users = _compact(user_codes[keep], users)
-    item_codes, items = _compact(item_codes[keep], items)
+    user_codes, users = compact(user_codes[keep], users)
+    item_codes, items = compact(item_codes[keep], items)
+    kept_times = None if times is None else times.filter(pl.Series(keep))
+    found = in_order(user_codes, len(users), item_codes, len(items), kept_times, filters.time_unit)
+    notes["duplicate_rows"] = found.duplicates
+    return Interactions(found.sequences, users, items, found.times, ordered, notes)
+
+
+class Ordered(NamedTuple):
+    """Rows by user, then by time."""
+
+    sequences: Ragged
+    times: NDArray[np.float64] | None
+    duplicates: int
+    """Rows that repeat an earlier one."""
+
+
+def in_order(
+    user_codes: NDArray[np.int32],
+    num_users: int,
+    item_codes: NDArray[np.int32],
+    num_items: int,
+    times: pl.Series | None,
+    time_unit: str | None,
+) -> Ordered:
+    """One sequence per user from the rows of a source, ties in time in the order of the rows."""
     table = pl.DataFrame({"user": user_codes, "item": item_codes})
     if times is not None:
-        table = table.with_columns(times.filter(pl.Series(keep)).alias("time"))
+        table = table.with_columns(times.alias("time"))
     moment = [name for name in table.columns if name != "item"]
     table = table.sort(moment, maintain_order=True)
-    notes["duplicate_rows"] = _duplicates(table, moment, len(items))
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(user_codes, minlength=len(users)))]).astype(np.int64)
-    return Interactions(
-        Ragged(table["item"].to_numpy(), offsets),
-        users,
-        items,
-        None if times is None else (table["time"].cast(pl.Float64) / TIME_UNITS[filters.time_unit or "s"]).to_numpy(),
-        ordered,
-        notes,
-    )
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(user_codes, minlength=num_users))]).astype(np.int64)
+    seconds = None
+    if times is not None:
+        seconds = (table["time"].cast(pl.Float64) / TIME_UNITS[time_unit or "s"]).to_numpy()
+    return Ordered(Ragged(table["item"].to_numpy(), offsets), seconds, _duplicates(table, moment, num_items))
 
 
 def _duplicates(table: pl.DataFrame, moment: list[str], num_items: int) -> int:
@@ -137,11 +180,12 @@ def _duplicates(table: pl.DataFrame, moment: list[str], num_items: int) -> int:
     return int((keys[1:] == keys[:-1]).sum())
 
 
-def _frequent(codes: NDArray[np.int32], size: int, least: int | None) -> NDArray[np.bool_]:
+def frequent(codes: NDArray[np.int32], size: int, least: int | None) -> NDArray[np.bool_]:
+    """Which of `size` codes occur at least `least` times."""
     return np.asarray(np.bincount(codes, minlength=size) >= (least or 1))
 
 
-def _compact(codes: NDArray[np.int32], vocabulary: Vocabulary) -> tuple[NDArray[np.int32], Vocabulary]:
+def compact(codes: NDArray[np.int32], vocabulary: Vocabulary) -> tuple[NDArray[np.int32], Vocabulary]:
     """Codes renumbered without gaps, in the same order."""
     present = np.bincount(codes, minlength=len(vocabulary)) > 0
     if present.all():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 from pathdex.data.formats import open_source
@@ -80,12 +81,15 @@ class Reading:
         """The options about files, which frames do not have."""
         return FileOptions(self.format, self.separator, self.encoding, self.header)
 
-    def open(self, source: Source) -> tuple[SourceTable, Rows]:
-        """Open a source and check its rows. The column of ratings is read only if it is named or needed."""
+    def open(self, source: Source, *, scratch: Path | None = None) -> tuple[SourceTable, Rows]:
+        """Open a source and check its rows. The column of ratings is read only if it is named or needed.
+
+        With a folder `scratch`, compressed files are decompressed there instead of in memory.
+        """
         named = {name: getattr(self, name) for name in COLUMNS}
         if self.rating is None and self.min_rating is None:
             del named["rating"]
-        table = open_source(source, self.file_options)
+        table = open_source(source, replace(self.file_options, scratch=scratch))
         rows = check_rows(table, named, drop_missing=bool(self.drop_missing))
         if self.min_rating is not None:  # It says what becomes of ratings below zero.
             rows = replace(rows, findings=tuple(one for one in rows.findings if one.code != "D416"))

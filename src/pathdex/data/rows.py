@@ -31,6 +31,8 @@ class Rows:
     """The source's column of each role in `frame`."""
     dropped: int = 0
     """Further rows, which lacked a value and were dropped."""
+    parts: tuple[pl.LazyFrame, ...] = ()
+    """Frames that are `frame` one after the other: one per file, where the source has several."""
 
     @property
     def errors(self) -> list[Finding]:
@@ -52,7 +54,8 @@ def check_rows(table: SourceTable, named: Mapping[str, str | None], *, drop_miss
     if problems:
         return Rows(table.frame, 0, tuple(problems), columns)
     problems += [*table.findings, *ambiguous_columns(schema.names(), named, table.name)]
-    frame = table.frame.select(_plain(pl.col(name), schema[name]).alias(role) for role, name in columns.items())
+    taken = [_plain(pl.col(name), schema[name]).alias(role) for role, name in columns.items()]
+    frame, parts = table.frame.select(taken), [part.select(taken) for part in table.parts]
     values: dict[str, Values] = {}
     for role, name in columns.items():
         found = _values(frame, role, name, table)
@@ -65,7 +68,7 @@ def check_rows(table: SourceTable, named: Mapping[str, str | None], *, drop_miss
         lacking = pl.any_horizontal(one for column in values.values() for one in column.missing)
         with reading(table.name):
             dropped = int(frame.select(lacking.sum()).collect(engine="streaming").item())
-        frame = frame.filter(~lacking)
+        frame, parts = frame.filter(~lacking), [part.filter(~lacking) for part in parts]
     counts = _count(frame, values, table.name)
     total = int(counts["rows"])
     if total == 0:
@@ -86,8 +89,8 @@ def check_rows(table: SourceTable, named: Mapping[str, str | None], *, drop_miss
             problems.append(finding("warning", "D413", what, remedy="write them without .0"))
         typed.append(given.alias(role))
     if not any(one.level == "error" for one in problems):
-        frame = frame.select(typed)
-    return Rows(frame, total, tuple(problems), columns, dropped)
+        frame, parts = frame.select(typed), [part.select(typed) for part in parts]
+    return Rows(frame, total, tuple(problems), columns, dropped, tuple(parts))
 
 
 def refuse_repeats(ids: pl.Series, column: str, name: str) -> None:

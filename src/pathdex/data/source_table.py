@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import polars as pl
@@ -37,6 +38,13 @@ class SourceTable:
     """What looks wrong, and is read all the same."""
     holder: object = None
     """Keeps a temporary copy on disk as long as the table is used."""
+    files: tuple[pl.LazyFrame, ...] = ()
+    """The tables of several files that `frame` joins, in order; empty where there is one."""
+
+    @property
+    def parts(self) -> tuple[pl.LazyFrame, ...]:
+        """Tables that are `frame` one after the other."""
+        return self.files or (self.frame,)
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,8 @@ class FileOptions:
     separator: str | None = None
     encoding: str | None = None
     header: bool | None = None
+    scratch: Path | None = None
+    """A folder for decompressed copies; None to decompress into memory."""
 
     def problems(self) -> list[Problem]:
         """What is wrong with the options, whatever the file."""

@@ -15,6 +15,7 @@ from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import DataError, Problem
 from pathdex.parameters import count_problems
+from pathdex.storage.scratch import blocks, scratch_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,24 @@ def split_users(data: Interactions, *, valid_users: int = 0, test_users: int = 0
     return Split(data.take(train), _halves(data, valid, generator), _halves(data, test, generator))
 
 
+def split_like(data: Interactions, earlier: Split) -> Split:
+    """Hold out the users that an earlier split of users held out, as far as the data has them with a history and truth.
+
+    A model that was trained on the earlier split has not seen them. Other users are training data.
+    """
+    able = users_to_hold_out(data)
+    held_out = [
+        np.intersect1d(data.users.codes(one.users.ids(np.arange(len(one)))), able)
+        for one in (earlier.valid, earlier.test)
+    ]
+    valid, test = held_out
+    generator = np.random.default_rng(0)
+    train = np.setdiff1d(np.arange(data.num_users), np.concatenate(held_out))
+    if not len(train):
+        raise DataError(Problem("no user is left to train on: all were held out before", "split", remedy="add users"))
+    return Split(data.take(train), _halves(data, valid, generator), _halves(data, test, generator))
+
+
 def split_temporal(data: Interactions, *, valid_share: float = 0.1, test_share: float = 0.1) -> Split:
     """Cut all sequences at two times, so that about the given shares of the interactions follow each cut.
 
@@ -90,7 +109,9 @@ def split_temporal(data: Interactions, *, valid_share: float = 0.1, test_share: 
     if data.times is None or not data.ordered:
         rule = "a temporal split needs times, and the data has none"
         raise DataError(Problem(rule, remedy="read it with time=<column>, or split by users"))
-    ends = np.sort(data.times)
+    ends = scratch_array(len(data.times), np.float64)
+    ends[:] = data.times
+    ends.sort()
     first, second = (_moment(ends, 1 - valid_share - test_share), _moment(ends, 1 - test_share))
     before_first, before_second = _rows_before(data, first), _rows_before(data, second)
     if not before_first.any():
@@ -202,6 +223,9 @@ def _moment(sorted_times: NDArray[np.float64], share: float) -> float:
 def _rows_before(data: Interactions, moment: float) -> NDArray[np.int64]:
     """How many items of each row are before the moment."""
     assert data.times is not None
-    seen = np.concatenate([[0], np.cumsum(data.times < moment)])
-    counts: NDArray[np.int64] = seen[data.sequences.offsets[1:]] - seen[data.sequences.offsets[:-1]]
+    offsets, counts = data.sequences.offsets, np.zeros(data.num_users, np.int64)
+    for part in blocks(data.num_interactions):
+        early = np.flatnonzero(data.times[part] < moment) + part.start
+        # Codes of users, so an array as long as that of the users is enough.
+        counts += np.bincount(np.searchsorted(offsets, early, side="right") - 1, minlength=len(counts))
     return counts

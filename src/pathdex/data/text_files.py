@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pathdex.data.compression import is_compressed, read_decompressed
+from pathdex.data.compression import BLOCK, decompressed_file, is_compressed, new_file, read_decompressed
 from pathdex.data.findings import Finding, finding
 from pathdex.data.source_table import FileOptions, SourceTable
 from pathdex.errors import DataError, Problem
@@ -40,7 +40,7 @@ def open_text(
     `separator` is used if the first line holds it, and otherwise the one of `SEPARATORS` that it holds most often.
     Without a header, columns are named `1`, `2` ..., or as in `columns`.
     """
-    content = _utf8(source, name, options.encoding)
+    content = _utf8(source, name, options)
     head = _head(content)
     if not head.strip():
         raise DataError(Problem(f"{name} is empty", remedy="check that it was written completely"))
@@ -62,18 +62,21 @@ def open_text(
     return SourceTable(frame, name, typed=False, findings=tuple(found))
 
 
-def _utf8(source: Path | bytes, name: str, encoding: str | None) -> Path | bytes:
-    """The file itself if it is plain UTF-8, and otherwise its content as UTF-8."""
-    content: Path | bytes = source
-    if isinstance(source, Path):
-        content = read_decompressed(source) if is_compressed(source) else source
+def _utf8(source: Path | bytes, name: str, options: FileOptions) -> Path | bytes:
+    """The file itself if it is plain UTF-8, and otherwise its content as UTF-8, in a file of `options.scratch`."""
+    content, encoding, scratch = source, options.encoding, options.scratch
+    if isinstance(source, Path) and is_compressed(source):
+        content = read_decompressed(source) if scratch is None else decompressed_file(source, scratch)
     start = content[:HEAD_BYTES] if isinstance(content, bytes) else _start(content)
     wanted = encoding or _detected(start)
     if codecs.lookup(wanted).name == "utf-8":
         _check_utf8(start, name)
         return content
-    raw = content if isinstance(content, bytes) else content.read_bytes()
     try:
+        if scratch is not None and isinstance(content, Path):
+            with content.open(encoding=wanted, newline="") as text:
+                return new_file(scratch, (part.encode() for part in iter(lambda: text.read(BLOCK), "")))
+        raw = content if isinstance(content, bytes) else content.read_bytes()
         return raw.decode(wanted).encode()
     except UnicodeError as error:
         rule = f"{name} is not text in {wanted} ({error})"

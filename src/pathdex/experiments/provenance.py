@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import hashlib
 import os
@@ -17,6 +16,7 @@ from pathdex.errors import DataError, Problem
 from pathdex.experiments.report_request import ReportRequest
 from pathdex.storage.array_folder import file_digest
 from pathdex.system import examine, package_version
+from pathdex.training.malloc import return_freed_memory
 
 OPTIONAL_PACKAGES = ("usearch", "implicit", "matplotlib", "threadpoolctl")
 """Packages that single methods, the figures and the timing use."""
@@ -90,12 +90,12 @@ def source_digest() -> str:
 
 def reset_peak() -> bool:
     """Return freed memory to the system and restart the measurement; False if the system does not support it."""
+    returned = return_freed_memory()
     try:
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
         _CLEAR.write_text("5")
-    except (OSError, AttributeError):
+    except OSError:
         return False
-    return True
+    return returned
 
 
 def peak_memory() -> int | None:

@@ -13,9 +13,10 @@ from pathdex.data.item_details import ItemDetails
 from pathdex.data.readers import read
 from pathdex.data.reading import Reading
 from pathdex.data.remote_files import is_url
-from pathdex.data.splits import Split
+from pathdex.data.splits import Split, split_like
 from pathdex.errors import ConfigError, DataError, Problem, RunError
 from pathdex.experiments.splitting import prepare_split, split_problems
+from pathdex.experiments.starting_point import StartingPoint
 from pathdex.system import check_device
 
 
@@ -30,6 +31,8 @@ class TrainOptions:
     options: Mapping[str, Any] = field(default_factory=dict)
     items: Mapping[str, Any] = field(default_factory=dict)
     """The table of item details: `source`, and the options of `ItemDetails.read`."""
+    start: str | Path | None = None
+    """The run or bundle to start from."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +46,43 @@ class RunRequest:
     config: Config
     options: RunOptions
     items: Mapping[str, Any] = field(default_factory=dict)
+    start: StartingPoint | None = None
 
     def details(self) -> ItemDetails | None:
-        """Read the table of item details, if there is one."""
-        return ItemDetails.read(**self.items) if self.items else None
+        """Read the table of item details, if there is one; otherwise those of the model to start from."""
+        if self.items:
+            return ItemDetails.read(**self.items)
+        return None if self.start is None else self.start.model.details
 
     def prepare(self) -> Split:
         """Read the data and split it."""
-        return prepare_split(read(self.source, **self.reading), self.split, seed=self.options.seed)
+        data = read(self.source, **self.reading)
+        if self.holds_out_again:
+            assert self.start is not None
+            assert self.start.split is not None
+            return split_like(data, self.start.split)
+        return prepare_split(data, self.split, seed=self.options.seed)
+
+    @property
+    def holds_out_again(self) -> bool:
+        """Whether the users are held out whom the run to start from held out, since its model has not seen them."""
+        return self.split == {"kind": "users"} and self.start is not None and self.start.split is not None
+
+    @property
+    def start_note(self) -> str | None:
+        """What to say about figures if the earlier model may know the held-out users; None if it does not."""
+        if self.start is None or self.holds_out_again:
+            return None
+        return (
+            f"{self.start.path} may have been trained on users who are held out now, so figures of this run can be too "
+            "good; start from a run folder, without options of the split, to hold out the users that it held out"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The request as a run stores it, without the parts that `Run.create` adds."""
         request = {"source": _absolute(self.source), "reading": dict(self.reading), "held_out": dict(self.split)}
+        if self.start is not None:
+            request["from"] = _absolute(self.start.path)
         return {**request, "items": _stored_items(self.items)} if self.items else request
 
 
@@ -62,14 +90,16 @@ def make_run_request(given: TrainOptions) -> RunRequest:
     """Fill in the defaults. Raises one `ConfigError` with every problem that is known without the data."""
     problems: list[Problem] = []
     config, options = Config(), RunOptions()
+    start = None if given.start is None else StartingPoint.open(given.start)
+    reading = {**({} if start is None else start.reading), **given.reading}
     with _collecting(problems):
-        config = Config.from_dict(given.config)
+        config = Config.from_dict({**({} if start is None else start.config), **given.config})
     with _collecting(problems):
         options = RunOptions(**given.options)
     with _collecting(problems):
         check_device(given.options.get("device", options.device))
     with _collecting(problems):
-        Reading(**given.reading)
+        Reading(**reading)
     source = Path() if given.source is None else given.source
     if given.source is None:
         problems.append(Problem("DATA is missing", remedy="pass the file to train on, or --resume to resume a run"))
@@ -80,7 +110,7 @@ def make_run_request(given: TrainOptions) -> RunRequest:
     if given.items and "source" not in given.items:
         rule = f"{', '.join(given.items)}: there is no item table"
         raise ConfigError([Problem(rule, remedy="name the file with --items")])
-    return RunRequest(source, dict(given.reading), split, config, options, dict(given.items))
+    return RunRequest(source, reading, split, config, options, dict(given.items), start)
 
 
 def check_resume(request: Mapping[str, Any], given: TrainOptions) -> None:
@@ -92,8 +122,10 @@ def check_resume(request: Mapping[str, Any], given: TrainOptions) -> None:
         "config": given.config,
         "options": given.options,
         "items": _stored_items(given.items),
+        "start": {"from": None if given.start is None else _absolute(given.start)},
     }
     stored = {"items": {}, **request, "source": {"DATA": request["source"]}}
+    stored["start"] = {"from": request.get("from")}
     differing = [
         f"{name}={value!r}, but the run has {stored[part].get(name)!r}"
         for part, values in typed.items()

@@ -28,7 +28,8 @@ from pathdex.storage.checkpoint import load_checkpoint
 from pathdex.storage.folder_lock import folder_lock
 from pathdex.storage.json_file import write_json
 from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, ITEMS, LOG, REQUEST, SPLIT, find_bundle
-from pathdex.training.callbacks import Callback, JsonLines, TensorBoard, default_callbacks
+from pathdex.training.callbacks import Callback, JsonLines, default_callbacks
+from pathdex.training.trackers import make_tracker
 
 if TYPE_CHECKING:
     from pathdex.training.distributed.group import Group
@@ -126,6 +127,11 @@ class Run:
         except (OSError, pl.exceptions.PolarsError) as error:
             raise RunError(f"{file} is damaged ({error}); remove the folder and train again") from error
 
+    def _start(self) -> DeepRetrieval | None:
+        """The model that the run starts from, if any; its folder is needed until the run is finished."""
+        earlier = self.request.get("from")
+        return None if earlier is None else DeepRetrieval.load(find_bundle(Path(earlier)))
+
     def model(self) -> DeepRetrieval:
         """The finished model."""
         return DeepRetrieval.load(find_bundle(self.path))
@@ -135,12 +141,12 @@ class Run:
         split: Split | None = None,
         *,
         callbacks: Sequence[Callback] | None = None,
-        tensorboard: bool = False,
+        trackers: Sequence[str] = (),
     ) -> DeepRetrieval:
         """Train to the end, from the checkpoint if there is one, and save the bundle.
 
-        `callbacks` are called in addition to the log writer; None means `default_callbacks()`. If another process
-        trains in this folder, a `StorageError` names it.
+        `callbacks` are called in addition to the log writer; None means `default_callbacks()`. `trackers` are names:
+        tensorboard, mlflow, wandb. If another process trains in this folder, a `StorageError` names it.
         """
         if self.finished:
             return self.model()
@@ -149,8 +155,7 @@ class Run:
                 return self.model()
             resume = self.checkpoint.exists()
             model, split = self._estimator(self.request["options"]), split or self.split()
-            following = self._callbacks(callbacks, resume, tensorboard)
-            self._fit(model, split, following, resume)
+            self._fit(model, split, self._callbacks(callbacks, trackers, resume), resume)
             model.save(self.bundle)
             return model
 
@@ -160,23 +165,26 @@ class Run:
         threads: int,
         *,
         callbacks: Sequence[Callback] | None = None,
-        tensorboard: bool = False,
+        trackers: Sequence[str] = (),
     ) -> None:
-        """`train` as one of several workers, which all call this. The folder must be on storage that they share."""
+        """`train` as one of several workers, which all call this. The folder must be on storage that they share.
+
+        The first worker writes the log and calls `callbacks` and `trackers`.
+        """
         with folder_lock(self.path, "pathdex train") if group.is_first else nullcontext():
             if group.agree(self.finished):
                 return
             resume = group.agree(self.checkpoint.exists())
             options = self.request["options"]
             model = self._estimator({**options, "threads": options.get("threads") or threads})
-            following = self._callbacks(callbacks, resume, tensorboard) if group.is_first else []
+            following = self._callbacks(callbacks, trackers, resume) if group.is_first else []
             self._fit(model, self.split(), following, resume, group)
             group.first_only(lambda: model.save(self.bundle))
 
     def _estimator(self, options: Mapping[str, Any]) -> DeepRetrieval:
         return DeepRetrieval(Config.from_stored(self.request["config"]), **options)
 
-    def _callbacks(self, callbacks: Sequence[Callback] | None, resume: bool, tensorboard: bool) -> list[Callback]:
+    def _callbacks(self, callbacks: Sequence[Callback] | None, trackers: Sequence[str], resume: bool) -> list[Callback]:
         if resume:
             # A kill between checkpoint and log can lose or truncate a line; the checkpoint holds all records.
             records = load_checkpoint(self.checkpoint)[0]["records"]
@@ -184,8 +192,7 @@ class Run:
                 stream.writelines(f"{json.dumps(record)}\n".encode() for record in records)
         following: list[Callback] = [JsonLines(self.log)]
         following += default_callbacks() if callbacks is None else callbacks
-        if tensorboard:
-            following.append(TensorBoard(self.path / "tensorboard"))
+        following += [make_tracker(tracker, self.path, self.request["config"]) for tracker in trackers]
         return following
 
     def _fit(
@@ -195,6 +202,7 @@ class Run:
             split.train,
             items=self.details(),
             validation=split.valid,
+            start_from=self._start(),
             callbacks=callbacks,
             checkpoint=self.checkpoint,
             resume=resume,

@@ -36,6 +36,7 @@ from pathdex.storage.run_folder import STREAM_HISTORIES, STREAM_START
 from pathdex.storage.run_folder import STREAM_REQUEST as REQUEST
 from pathdex.storage.run_folder import STREAM_STATE as STATE
 from pathdex.storage.staging import is_staging
+from pathdex.training.malloc import return_freed_memory
 
 if TYPE_CHECKING:
     from pathdex.training.loop import TrainingState
@@ -187,8 +188,11 @@ class StreamFolder:
             found = [one for one in CheckpointChain(self.folder / STATE).load() if one.number <= committed]
             state = merge_stored(found)
             self.checkpoints.replace(StoredCheckpoint(found[-1].number, found[-1].link, state.values, state.arrays))
+            del found, state
         except PathdexError as error:
             self._failure = error
+        finally:
+            return_freed_memory()
 
     def finish_merging(self) -> None:
         """Wait until changes are merged. A failure is raised: it is tried again after the next checkpoint."""

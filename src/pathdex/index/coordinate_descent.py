@@ -11,15 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 from pathdex.errors import DataError
 from pathdex.index.checks import check_int, check_number, int_array, path_array, score_array
 from pathdex.index.health import item_mean_size
-from pathdex.index.path_ids import assign_path_ids
+from pathdex.index.path_choice import PathCodes, Penalty, choose_paths, contains, keep_current_paths
+from pathdex.index.path_ids import PathNumbers
 from pathdex.kernels.hashing import EMPTY, ROWS_PER_RANGE, rows_with_repeats
+from pathdex.kernels.prefetch import prefetch_lines
 from pathdex.kernels.threads import run_ranges
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
-_TAKEN = 2**31 - 1
-"""Larger than any |c|: marks a candidate path that the item has already chosen."""
-_MIN_PARALLEL = 256
+_MIN_PARALLEL = 1024
 """Items per block from which threads save more than they cost to start."""
+_AHEAD = 8
+"""Items between asking memory for a row, for the sizes of its first paths, and reading them."""
+_FIRST_PATHS = 8
+"""Candidate paths whose sizes are asked for in advance; most items read fewer."""
+_PART = 64
+"""Items of a block that a thread takes at once."""
 
 
 def assign_paths(
@@ -90,26 +96,25 @@ def default_block_size(num_items: int) -> int:
 class AssignmentProblem:
     """The checked input of an M-step, which can be solved for several penalties.
 
-    Paths have small ids, so that |c| is an array over the paths that occur, never over K^D. Rows are stored in the
-    random order in which items are visited, since a cache miss costs more than a visit; items without scores come last.
+    Nothing as large as the score table is copied: rows are read where they are, in the random order of the visits.
     """
 
     def __init__(
         self, codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, current_paths: ArrayLike, seed: int = 0
     ) -> None:
         random = np.random.default_rng(check_int("seed", seed, low=0))
-        codes, scores, counts, current = check_table(codes, scores, counts, current_paths)
-        scored = scored_rows(scores)
-        self.num_items = len(scored)
-        self.order = np.concatenate([random.permutation(np.flatnonzero(scored)), np.flatnonzero(~scored)])
-        self.num_scored = int(scored.sum())
-        self.counts = counts[self.order]
-        self.table = assign_path_ids(codes, scores, current, self.order, self.num_scored)
+        codes, self.scores, self.counts, current = check_table(codes, scores, counts, current_paths)
+        self.scored = scored_rows(self.scores)
+        self.num_items = len(self.scored)
+        self.order = random.permutation(np.flatnonzero(self.scored))
+        self.numbers = PathNumbers.for_table(codes, current)
+        self.candidate_paths = self.numbers.number(codes, self.scores)
+        self.current = self.numbers.number(current)
 
     @property
     def mean_scored_count(self) -> float:
         """The mean N_v of the items with scores."""
-        counts = self.counts[: self.num_scored]
+        counts = self.counts[self.scored]
         return float(counts.mean()) if len(counts) else 1.0
 
     def path_size(self, paths: Ints) -> float:
@@ -118,178 +123,163 @@ class AssignmentProblem:
 
     def solve(self, penalty: float, degree: float, iterations: int, block_size: int | None = None) -> Ints:
         """Paths (item, path) by Algorithm 2."""
-        codes, candidate_paths, scores, current = self.table
-        paths = current.copy()
+        paths = self.current.copy()
         block_size = block_size or default_block_size(len(paths))
-        sizes = np.bincount(paths[self.num_scored :].ravel(), minlength=len(codes)).astype(np.int32)
-        descent = _coordinate_descent if block_size < _MIN_PARALLEL else _parallel_descent
-        descent(candidate_paths, scores, self.counts, current, paths, sizes, penalty, degree, iterations, block_size)
-        assigned = np.empty(paths.shape, np.int64)
-        assigned[self.order] = codes[paths]
-        return assigned
+        sizes = np.bincount(paths[~self.scored].ravel(), minlength=len(self.numbers)).astype(np.int32)
+        for t in range(iterations):
+            visit_items(
+                self.order,
+                self.candidate_paths,
+                self.scores,
+                self.counts,
+                self.current,
+                paths,
+                sizes,
+                Penalty.of(penalty, degree),
+                placed=t > 0,
+                block_size=block_size,
+            )
+        return self.numbers.codes(paths)
+
+
+def visit_items(
+    order: Ints,
+    candidate_paths: PathCodes,
+    scores: Floats,
+    counts: Floats,
+    current: PathCodes,
+    paths: PathCodes,
+    sizes: Int32s,
+    penalty: Penalty,
+    *,
+    placed: bool,
+    block_size: int,
+) -> None:
+    """One iteration of Algorithm 2 over the items in `order`: `paths` is pi and `sizes` is |c|, both updated in place.
+
+    Path numbers index `sizes`. `placed` says whether `sizes` counts the items on `paths`.
+    """
+    visit = _visit_blocks if block_size < _MIN_PARALLEL else _visit_large_blocks
+    visit(order, candidate_paths, scores, counts, current, paths, sizes, penalty, placed, block_size)
 
 
 @njit(cache=True, nogil=True)
-def _coordinate_descent(
-    candidate_paths: Int32s,
+def _visit_blocks(
+    order: Ints,
+    candidate_paths: PathCodes,
     scores: Floats,
     counts: Floats,
-    current: Int32s,
-    paths: Int32s,
+    current: PathCodes,
+    paths: PathCodes,
     sizes: Int32s,
-    alpha: float,
-    degree: float,
-    iterations: int,
+    penalty: Penalty,
+    placed: bool,
     block_size: int,
 ) -> None:
-    """Algorithm 2 over path ids: `paths` is pi and `sizes` is |c|, both updated in place."""
-    seen = np.empty((block_size, candidate_paths.shape[1]), np.int32)
-    chosen = np.empty((block_size, paths.shape[1]), np.int32)
-    for t in range(iterations):
-        for start in range(0, len(candidate_paths), block_size):
-            end = min(start + block_size, len(candidate_paths))
-            for v in range(start, end):
-                own, new = seen[v - start], chosen[v - start]
-                sizes_without(candidate_paths[v], paths[v], t > 0, sizes, own)
-                choose_paths(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
-            _move(start, end, chosen, t > 0, paths, sizes)
+    chosen = np.empty((block_size, paths.shape[1]), paths.dtype)
+    for start in range(0, len(order), block_size):
+        end = min(start + block_size, len(order))
+        choose_block(order, start, end, candidate_paths, scores, counts, current, paths, sizes, penalty, placed, chosen)
+        move_block(order, start, end, chosen, paths, sizes, placed)
 
 
-@njit(cache=True, nogil=True)
-def _parallel_descent(
-    candidate_paths: Int32s,
+@njit(cache=True, nogil=True, parallel=True)
+def _visit_large_blocks(
+    order: Ints,
+    candidate_paths: PathCodes,
     scores: Floats,
     counts: Floats,
-    current: Int32s,
-    paths: Int32s,
+    current: PathCodes,
+    paths: PathCodes,
     sizes: Int32s,
-    alpha: float,
-    degree: float,
-    iterations: int,
+    penalty: Penalty,
+    placed: bool,
     block_size: int,
 ) -> None:
-    """`_coordinate_descent` for large blocks. Small catalogues never compile it."""
-    seen = np.empty((block_size, candidate_paths.shape[1]), np.int32)
-    chosen = np.empty((block_size, paths.shape[1]), np.int32)
-    for t in range(iterations):
-        for start in range(0, len(candidate_paths), block_size):
-            end = min(start + block_size, len(candidate_paths))
-            _choose_in_parallel(
-                start,
-                end,
+    """`_visit_blocks` on several threads. Small catalogues never compile it."""
+    chosen = np.empty((block_size, paths.shape[1]), paths.dtype)
+    for start in range(0, len(order), block_size):
+        end = min(start + block_size, len(order))
+        for part in prange((end - start + _PART - 1) // _PART):
+            first = part * _PART
+            choose_block(
+                order,
+                start + first,
+                min(start + first + _PART, end),
                 candidate_paths,
                 scores,
                 counts,
                 current,
                 paths,
-                t > 0,
                 sizes,
-                alpha,
-                degree,
-                seen,
-                chosen,
+                penalty,
+                placed,
+                chosen[first:],
             )
-            _move(start, end, chosen, t > 0, paths, sizes)
+        move_block(order, start, end, chosen, paths, sizes, placed)
 
 
 @njit(cache=True, nogil=True)
-def _move(start: int, end: int, chosen: Int32s, placed: bool, paths: Int32s, sizes: Int32s) -> None:
-    """Move a block of items to the paths they have chosen."""
-    for v in range(start, end):
+def choose_block(
+    order: Ints,
+    start: int,
+    end: int,
+    candidate_paths: PathCodes,
+    scores: Floats,
+    counts: Floats,
+    current: PathCodes,
+    paths: PathCodes,
+    sizes: Int32s,
+    penalty: Penalty,
+    placed: bool,
+    chosen: PathCodes,
+) -> None:
+    """The new paths of items `order[start:end]`, each against the same `sizes`: `chosen` has a row for each."""
+    seen = np.empty(candidate_paths.shape[1], np.int32)
+    for i in range(start, end):
+        if i + 2 * _AHEAD < len(order):
+            _expect_row(order[i + 2 * _AHEAD], candidate_paths, scores, counts, paths)
+        if i + _AHEAD < len(order):
+            _expect_sizes(candidate_paths[order[i + _AHEAD]], sizes)
+        v, new = order[i], chosen[i - start]
+        last = paths[v] if placed else paths[v, :0]
+        found = choose_paths(candidate_paths[v], scores[v], counts[v], last, sizes, penalty, seen, new)
+        if found < len(new):
+            keep_current_paths(new, found, current[v])
+
+
+@njit(cache=True, nogil=True)
+def move_block(
+    order: Ints,
+    start: int,
+    end: int,
+    chosen: PathCodes,
+    paths: PathCodes,
+    sizes: Int32s,
+    placed: bool,
+) -> None:
+    """Move items `order[start:end]` to the paths they have chosen."""
+    for i in range(start, end):
+        v = order[i]
         for j in range(paths.shape[1]):
             if placed:
                 sizes[paths[v, j]] -= 1
-            paths[v, j] = chosen[v - start, j]
+            paths[v, j] = chosen[i - start, j]
             sizes[paths[v, j]] += 1
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _choose_in_parallel(
-    start: int,
-    end: int,
-    candidate_paths: Int32s,
-    scores: Floats,
-    counts: Floats,
-    current: Int32s,
-    paths: Int32s,
-    placed: bool,
-    sizes: Int32s,
-    alpha: float,
-    degree: float,
-    seen: Int32s,
-    chosen: Int32s,
-) -> None:
-    for v in prange(start, end):
-        own, new = seen[v - start], chosen[v - start]
-        sizes_without(candidate_paths[v], paths[v], placed, sizes, own)
-        choose_paths(candidate_paths[v], scores[v], counts[v], current[v], own, alpha, degree, new)
-
-
-@njit(cache=True, nogil=True)
-def sizes_without(candidate_paths: Int32s, last: Int32s, placed: bool, sizes: Int32s, seen: Int32s) -> None:
-    """|c| of an item's candidate paths, without its own assignment of the last iteration."""
-    for c in range(len(candidate_paths)):
-        seen[c] = sizes[candidate_paths[c]]
-    if placed:
-        for own in last:
-            for c in range(len(candidate_paths)):
-                seen[c] -= np.int32(candidate_paths[c] == own)
-
-
-@njit(cache=True, nogil=True)
-def choose_paths(
-    candidate_paths: NDArray[np.integer],
-    scores: Floats,
-    N_v: float | np.float32,
-    current: NDArray[np.integer],
-    sizes: Int32s,
-    alpha: float,
-    degree: float,
-    chosen: NDArray[np.integer],
-) -> None:
-    """Choose the J paths of one item one after the other, each with the largest incremental gain."""
-    J, found = len(chosen), 0
-    partial_sum = 0.0
-    while found < J:
-        log_sum = np.log(partial_sum) if found > 0 else 0.0
-        best, best_gain, smallest = -1, -np.inf, _TAKEN
-        for c in range(len(candidate_paths)):
-            if candidate_paths[c] == EMPTY:
-                break
-            # Scores descend, so only a path smaller than all before it can have a larger gain.
-            if sizes[c] < smallest:
-                smallest = sizes[c]
-                likelihood = N_v * (np.log(partial_sum + scores[c]) - log_sum)
-                gain = likelihood - alpha * (_f(smallest + 1, degree) - _f(smallest, degree))
-                if best < 0 or gain > best_gain:
-                    best, best_gain = c, gain
-                if smallest == 0:
-                    break
-        if best < 0:
-            break
-        chosen[found] = candidate_paths[best]
-        partial_sum += scores[best]
-        sizes[best] = _TAKEN
-        found += 1
-
-    for kept in current:
-        if found < J and not _contains(chosen[:found], kept):
-            chosen[found] = kept
-            found += 1
+@njit(cache=True, nogil=True, inline="always")
+def _expect_row(v: int, candidate_paths: PathCodes, scores: Floats, counts: Floats, paths: PathCodes) -> None:
+    prefetch_lines(candidate_paths, v, 2)
+    prefetch_lines(scores, v, 1)
+    prefetch_lines(counts, v, 1)
+    prefetch_lines(paths, v, 1)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _f(size: int, degree: float) -> float:
-    penalty: float = float(size) ** degree / degree
-    return penalty
-
-
-@njit(cache=True, nogil=True)
-def _contains(values: NDArray[np.integer], wanted: int) -> bool:
-    for value in values:  # noqa: SIM110, numba has no any()
-        if value == wanted:
-            return True
-    return False
+def _expect_sizes(candidate_paths: PathCodes, sizes: Int32s) -> None:
+    for c in range(min(_FIRST_PATHS, len(candidate_paths))):
+        prefetch_lines(sizes, candidate_paths[c], 1)
 
 
 def summed_scores(codes: Ints, scores: Floats, paths: Ints) -> NDArray[np.float64]:
@@ -303,7 +293,7 @@ def summed_scores(codes: Ints, scores: Floats, paths: Ints) -> NDArray[np.float6
 def _sum_scores(codes: Ints, scores: Floats, paths: Ints, sums: NDArray[np.float64], first: int, end: int) -> None:
     for v in range(first, end):
         for c in range(codes.shape[1]):
-            if _contains(paths[v], codes[v, c]):
+            if contains(paths[v], codes[v, c]):
                 sums[v] += scores[v, c]
 
 
@@ -314,10 +304,15 @@ def check_table(
     codes = int_array("codes", codes, len(paths), None, low=EMPTY)
     scores = score_array("scores", scores, *codes.shape)
     counts = score_array("counts", counts, len(paths))
-    _check_rows("codes", rows_with_repeats(codes), "hold a path once; add up its scores")
-    _check_rows("current_paths", rows_with_repeats(paths), "hold a path once; start from random_paths")
-    _check_rows("scores", _unsorted_rows(codes, scores), "descend to 0 where codes has -1; use a ScoreTable")
+    check_rows(codes, scores, paths)
     return codes, scores, counts, paths
+
+
+def check_rows(codes: Ints, scores: Floats, paths: Ints, first: int = 0) -> None:
+    """Refuse rows that break a rule; `first` is the item of the first row."""
+    _check_rows("codes", rows_with_repeats(codes), "hold a path once; add up its scores", first)
+    _check_rows("current_paths", rows_with_repeats(paths), "hold a path once; start from random_paths", first)
+    _check_rows("scores", _unsorted_rows(codes, scores), "descend to 0 where codes has -1; use a ScoreTable", first)
 
 
 def scored_rows(scores: Floats) -> Mask:
@@ -332,6 +327,6 @@ def _unsorted_rows(codes: Ints, scores: Floats) -> Mask:
     return unsorted
 
 
-def _check_rows(name: str, broken: Mask, rule: str) -> None:
+def _check_rows(name: str, broken: Mask, rule: str, first: int) -> None:
     if broken.any():
-        raise DataError(f"{name}: row {broken.argmax()} breaks the rule that a row must {rule}")
+        raise DataError(f"{name}: row {first + broken.argmax()} breaks the rule that a row must {rule}")

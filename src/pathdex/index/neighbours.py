@@ -18,6 +18,7 @@ from pathdex.data.vocabulary import UNKNOWN
 from pathdex.kernels.neighbours import Neighbours
 from pathdex.kernels.topk import heap_push
 from pathdex.kernels.types import Floats, Int32s, Ints
+from pathdex.storage.scratch import scratch_array
 
 T = TypeVar("T", bound=np.generic)
 ITEMS_PER_BLOCK = 4096
@@ -33,9 +34,9 @@ def nearest_items(
     sim(i, j) = x_i . x_j / (|x_i| |x_j| + shrinkage), where x_i is item i's column; ties go by item. Items without a
     common user are no neighbours. The result does not depend on `threads` (default: all cores).
     """
-    transposed = matrix.T.tocsr()
-    norms = np.sqrt(transposed.power(2).sum(axis=1)).astype(np.float32)
-    users_of, items_of = _Rows.of(transposed), _Rows.of(matrix)
+    items_of = _Rows.of(matrix)
+    users_of = _transposed(items_of, matrix.shape[1])
+    norms = _norms(users_of)
 
     def nearest(block: range) -> tuple[Ints, Int32s, Floats]:
         items = np.full((len(block), k), UNKNOWN, np.int32)
@@ -95,7 +96,7 @@ class _Rows(NamedTuple):
 
 def _blocks(users_of: _Rows, items_of: _Rows) -> list[range]:
     """Ranges of items with about equal work, counted in pairs of items that share a user."""
-    companions = np.concatenate([[0], np.cumsum(np.diff(items_of.offsets)[users_of.columns])])[users_of.offsets]
+    companions = np.concatenate([[0], np.cumsum(_pairs(users_of, items_of))])
     num_items = len(users_of.offsets) - 1
     blocks, start = [], 0
     while start < num_items:
@@ -104,6 +105,56 @@ def _blocks(users_of: _Rows, items_of: _Rows) -> list[range]:
         blocks.append(range(start, end))
         start = end
     return blocks
+
+
+def _transposed(rows: _Rows, num_columns: int) -> _Rows:
+    """The same matrix by columns, each in the order of the rows."""
+    offsets = np.zeros(num_columns + 1, np.int64)
+    _count_columns(rows.columns, offsets[1:])
+    offsets = np.cumsum(offsets)
+    count = len(rows.columns)
+    turned = _Rows(scratch_array(count, np.int32), offsets, scratch_array(count, np.float32))
+    _turn(rows, offsets[:-1].copy(), turned.columns, turned.weights)
+    return turned
+
+
+@njit(cache=True, nogil=True)
+def _count_columns(columns: Int32s, counts: Ints) -> None:
+    for column in columns:
+        counts[column] += 1
+
+
+@njit(cache=True, nogil=True)
+def _turn(rows: _Rows, free: Ints, columns: Int32s, weights: Floats) -> None:
+    """Write the entries of every column at its next free place."""
+    for row in range(len(rows.offsets) - 1):
+        for entry in range(rows.offsets[row], rows.offsets[row + 1]):
+            place = free[rows.columns[entry]]
+            columns[place], weights[place] = row, rows.weights[entry]
+            free[rows.columns[entry]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _norms(rows: _Rows) -> Floats:
+    """The Euclidean length of each row."""
+    norms = np.empty(len(rows.offsets) - 1, np.float32)
+    for row in range(len(norms)):
+        total = 0.0
+        for entry in range(rows.offsets[row], rows.offsets[row + 1]):
+            total += rows.weights[entry] * rows.weights[entry]
+        norms[row] = np.sqrt(total)
+    return norms
+
+
+@njit(cache=True, nogil=True)
+def _pairs(users_of: _Rows, items_of: _Rows) -> Ints:
+    """For each item, the number of items that its users have."""
+    pairs = np.zeros(len(users_of.offsets) - 1, np.int64)
+    for item in range(len(pairs)):
+        for entry in range(users_of.offsets[item], users_of.offsets[item + 1]):
+            user = users_of.columns[entry]
+            pairs[item] += items_of.offsets[user + 1] - items_of.offsets[user]
+    return pairs
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from pathdex.errors import DataError
 from pathdex.index.checks import check_number, int_array, score_array
-from pathdex.index.coordinate_descent import choose_paths
+from pathdex.index.path_choice import Penalty, choose_paths, keep_current_paths
 from pathdex.index.postings import NO_PATH
 from pathdex.index.scores import ScoreTable
 from pathdex.kernels.hashing import find_slot, new_table
@@ -83,7 +83,7 @@ def reassign_items(
         first = items[short.argmax()]
         raise DataError(f"items: {first} has no paths and fewer than {paths.shape[1]} scored ones; place it first")
     table = sizes.make_room(len(items) * paths.shape[1])
-    return int(_reassign(items, scores.codes, scores.scores, occurrences, paths, table, penalty, degree))
+    return int(_reassign(items, scores.codes, scores.scores, occurrences, paths, table, Penalty.of(penalty, degree)))
 
 
 def place_items(items: ArrayLike, codes: ArrayLike, paths: Ints, sizes: PathSizes) -> None:
@@ -163,9 +163,10 @@ def _place(items: Ints, codes: Ints, paths: Ints, table: Ints) -> None:
 
 @njit(cache=True, nogil=True)
 def _reassign(
-    items: Ints, codes: Ints, scores: Floats, counts: Floats, paths: Ints, table: Ints, alpha: float, degree: float
+    items: Ints, codes: Ints, scores: Floats, counts: Floats, paths: Ints, table: Ints, penalty: Penalty
 ) -> int:
     num_candidates, J = codes.shape[1], paths.shape[1]
+    places, sizes = np.arange(num_candidates), np.empty(num_candidates, np.int32)
     seen, chosen = np.empty(num_candidates, np.int32), np.empty(J, np.int64)
     moved = 0
     for i in range(len(items)):
@@ -176,9 +177,12 @@ def _reassign(
         scored = 0
         while scored < num_candidates and scores[v, scored] > 0:
             slot = find_slot(table, codes[v, scored])
-            seen[scored] = table[slot, 1] if table[slot, 0] == codes[v, scored] else 0
+            sizes[scored] = table[slot, 1] if table[slot, 0] == codes[v, scored] else 0
             scored += 1
-        choose_paths(codes[v, :scored], scores[v, :scored], counts[i], paths[v], seen, alpha, degree, chosen)
+        found = choose_paths(places[:scored], scores[v], counts[i], places[:0], sizes, penalty, seen, chosen)
+        for j in range(found):
+            chosen[j] = codes[v, chosen[j]]
+        keep_current_paths(chosen, found, paths[v])
         changed = False
         for j in range(J):
             kept = False

@@ -1,93 +1,94 @@
-"""Consecutive ids of paths, so that |c| of Algorithm 2 is an array over the paths that occur.
+"""Small numbers of paths, so that |c| of Algorithm 2 is an array over the paths that occur.
 
-The M-step reads |c| of every candidate path of every item in every iteration. One pass through a hash table here turns
-all these reads into array lookups. Ids follow the order of the codes, so paths with a common prefix, which an item's
-candidate paths often have, are neighbours in memory. The table grows with the distinct paths that occur, not with K^D.
+By default a structure has few more paths than the catalogue has items. Then a code is its own number, and the M-step
+reads the score table in place. Only codes that spread over a larger space get consecutive numbers through a hash table,
+which grows with the distinct paths that occur, not with K^D.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from pathdex.kernels.hashing import EMPTY, ROWS_PER_RANGE, find_slot, new_table
-from pathdex.kernels.threads import run_ranges
-from pathdex.kernels.types import Floats, Int32s, Ints
+from pathdex.kernels.hashing import EMPTY, find_home, find_slot, new_table
+from pathdex.kernels.prefetch import prefetch_lines
+from pathdex.kernels.types import Floats, Ints
 
-
-class PathIdTable(NamedTuple):
-    """A score table in path ids, with its rows in another order."""
-
-    codes: Ints
-    """The code of each id, ascending."""
-    candidate_paths: Int32s
-    """(scored item, candidate path), padded with -1."""
-    scores: Floats
-    """(scored item, candidate path)"""
-    current: Int32s
-    """(item, path)"""
+_CODES_PER_ITEM = 8
+"""Codes below this many times the number of items are their own numbers: |c| then takes at most 32 bytes per item."""
 
 
-def assign_path_ids(codes: Ints, scores: Floats, current: Ints, order: Ints, num_scored: int) -> PathIdTable:
-    """Give every path that occurs an id. Row i of the result is row `order[i]`; the first `num_scored` have scores."""
-    row_of = np.empty_like(order)
-    row_of[order] = np.arange(len(order))
-    candidate_paths = np.full((num_scored, codes.shape[1]), EMPTY, np.int32)
-    moved = np.empty(candidate_paths.shape, np.float32)
-    kept = np.empty(current.shape, np.int32)
-    found = _ids_as_found(codes, scores, current, row_of, candidate_paths, moved, kept)
-    rank = np.empty(len(found), np.int32)
-    rank[np.argsort(found)] = np.arange(len(found))
-    for ids in (candidate_paths, kept):
-        run_ranges(partial(_replace_ids, ids, rank), len(ids), least=ROWS_PER_RANGE)
-    found.sort()
-    return PathIdTable(found, candidate_paths, moved, kept)
+class PathNumbers:
+    """Numbers for path codes, below `len(self)`."""
+
+    def __init__(self, num_codes: int, num_items: int) -> None:
+        """Number codes below `num_codes` for a catalogue of this size."""
+        self._same = num_codes <= min(_CODES_PER_ITEM * num_items, 2**31 - 1)
+        self._length = num_codes if self._same else 0
+        self._number_of = new_table(8)
+
+    @classmethod
+    def for_table(cls, codes: Ints, current: Ints) -> PathNumbers:
+        """Numbers for the codes of a score table and of the current paths."""
+        return cls(1 + int(max(codes.max(initial=0), current.max(initial=0))), len(codes))
+
+    def __len__(self) -> int:
+        return self._length
+
+    def number(self, codes: Ints, scores: Floats | None = None) -> NDArray[np.integer]:
+        """The numbers of codes (item, path), in an array that may be `codes` itself; new codes get the next ones.
+
+        With `scores`, a row ends at its first score of 0.
+        """
+        if self._same:
+            return codes
+        numbers = np.full(codes.shape, EMPTY, np.int32)
+        used = np.full(len(codes), codes.shape[1]) if scores is None else (scores > 0).sum(axis=1)
+        self._number_of, self._length = _number(codes, used, self._number_of, self._length, numbers)
+        return numbers
+
+    def codes(self, numbers: NDArray[np.integer]) -> Ints:
+        """The codes of numbers (item, path)."""
+        if self._same:
+            return np.asarray(numbers, np.int64)
+        used = self._number_of[self._number_of[:, 0] != EMPTY]
+        code_of = np.empty(self._length, np.int64)
+        code_of[used[:, 1]] = used[:, 0]
+        codes: Ints = code_of[numbers]
+        return codes
+
+    def find(self, codes: Ints) -> Ints:
+        """The numbers of codes, `EMPTY` for one that has none."""
+        if self._same:
+            return np.where(codes < self._length, codes, EMPTY)
+        return _find(codes.ravel(), self._number_of).reshape(codes.shape)
 
 
 @njit(cache=True, nogil=True)
-def _ids_as_found(
-    codes: Ints, scores: Floats, current: Ints, row_of: Ints, candidate_paths: Int32s, moved: Floats, kept: Int32s
-) -> Ints:
-    id_of = new_table(1024)
-    total = 0
+def _number(codes: Ints, used: Ints, number_of: Ints, total: int, numbers: NDArray[np.int32]) -> tuple[Ints, int]:
     for v in range(len(codes)):
-        i = row_of[v]
-        id_of = _with_room(id_of, total + codes.shape[1] + current.shape[1])
-        if i < len(candidate_paths):
-            for c in range(codes.shape[1]):
-                moved[i, c] = scores[v, c]
-                if scores[v, c] > 0:
-                    candidate_paths[i, c] = _id(id_of, codes[v, c], total)
-                    total += candidate_paths[i, c] == total
-        for j in range(current.shape[1]):
-            kept[i, j] = _id(id_of, current[v, j], total)
-            total += kept[i, j] == total
-    found = np.empty(total, np.int64)
-    for slot in range(len(id_of)):
-        if id_of[slot, 0] != EMPTY:
-            found[id_of[slot, 1]] = id_of[slot, 0]
-    return found
+        number_of = _with_room(number_of, total + used[v])
+        if v + 1 < len(codes):
+            for c in range(used[v + 1]):
+                prefetch_lines(number_of, find_home(number_of, codes[v + 1, c]), 1)
+        for c in range(used[v]):
+            slot = find_slot(number_of, codes[v, c])
+            if number_of[slot, 0] == EMPTY:
+                number_of[slot, 0], number_of[slot, 1] = codes[v, c], total
+                total += 1
+            numbers[v, c] = number_of[slot, 1]
+    return number_of, total
 
 
 @njit(cache=True, nogil=True)
-def _replace_ids(ids: Int32s, rank: Int32s, first: int, end: int) -> None:
-    for i in range(first, end):
-        for c in range(ids.shape[1]):
-            if ids[i, c] != EMPTY:
-                ids[i, c] = rank[ids[i, c]]
-
-
-@njit(cache=True, nogil=True)
-def _id(id_of: Ints, code: int, new: int) -> int:
-    """The id of a code; a code without one gets `new`."""
-    slot = find_slot(id_of, code)
-    if id_of[slot, 0] == EMPTY:
-        id_of[slot, 0], id_of[slot, 1] = code, new
-    known: int = id_of[slot, 1]
-    return known
+def _find(codes: Ints, number_of: Ints) -> Ints:
+    numbers = np.full(len(codes), EMPTY, np.int64)
+    for place in range(len(codes)):
+        slot = find_slot(number_of, codes[place])
+        if codes[place] != EMPTY and number_of[slot, 0] == codes[place]:
+            numbers[place] = number_of[slot, 1]
+    return numbers
 
 
 @njit(cache=True, nogil=True)

@@ -34,11 +34,18 @@ def new_table(entries: int) -> Ints:
 
 
 @njit(cache=True, nogil=True, inline="always")
+def find_home(table: Ints, key: int | np.int64) -> int:
+    """The slot where the search for a key begins, for prefetching."""
+    mixed = np.uint64(key) * _GOLDEN
+    slot: int = np.int64(mixed ^ (mixed >> _HALF)) & (table.shape[0] - 1)
+    return slot
+
+
+@njit(cache=True, nogil=True, inline="always")
 def find_slot(table: Ints, key: int | np.int64) -> int:
     """The slot that holds the key, or the empty slot where it belongs."""
     mask = table.shape[0] - 1
-    mixed = np.uint64(key) * _GOLDEN
-    slot: int = np.int64(mixed ^ (mixed >> _HALF)) & mask
+    slot = find_home(table, key)
     while table[slot, 0] != key and table[slot, 0] != EMPTY:
         slot = (slot + 1) & mask
     return slot

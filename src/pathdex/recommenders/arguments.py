@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,3 +54,32 @@ def check_positive(argument: str, value: Any, remedy: str) -> int:
     if value > LARGEST:
         raise QueryError("must be below 2^63", argument=argument, value=value, remedy=remedy)
     return int(value)
+
+
+def too_few_candidates(n: int, candidates: int) -> QueryError:
+    """The error of a limit that is below the number of items to return."""
+    return QueryError(
+        f"must be at least n={n}, or n items cannot be found",
+        argument="candidates",
+        value=candidates,
+        remedy="ask for fewer items or allow more candidates",
+    )
+
+
+def unknown_history(number: int, history: Sequence[Id], num_ids: int) -> QueryError:
+    """The error of history `number` of a batch, if it has no known item."""
+    return QueryError(
+        f"history {number} ({_preview(history)}) has no item of the catalogue of {num_ids:,} items",
+        remedy="pass at least one known id, or an empty history for a new user",
+    )
+
+
+def unknown_item(argument: str, item: Any, num_ids: int) -> QueryError:
+    """The error of an item that is not in the catalogue."""
+    rule = f"is not in the catalogue of {num_ids:,} items"
+    return QueryError(rule, argument=argument, value=item, remedy="pass a known id")
+
+
+def _preview(history: Sequence[Id]) -> str:
+    shown = ", ".join(repr(one) for one in list(history)[:3])
+    return shown + (", ..." if len(history) > 3 else "")

@@ -27,7 +27,7 @@ from pathdex.data.source_table import Source
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import BundleError, ConfigError, NotFittedError, PathdexError, QueryError, did_you_mean
 from pathdex.kernels.types import Ints, Mask
-from pathdex.recommenders.arguments import check_ids, check_n, check_width, id_list
+from pathdex.recommenders.arguments import check_ids, check_n, check_width, id_list, unknown_history
 from pathdex.recommenders.bundle_checks import bundle_problems, check_names, split_arrays
 from pathdex.recommenders.item_list import DescribedItem, ItemList, ItemLists, ScoredItem
 from pathdex.recommenders.query import History, Query, code_filters
@@ -279,11 +279,7 @@ class Recommender(ABC):
             codes = self.items.codes(history)
             known = codes[codes != UNKNOWN]
             if len(codes) and not len(known):
-                raise QueryError(
-                    f"history {number} ({_preview(history)}) has no item of the catalogue of "
-                    f"{self.items.num_ids:,} items",
-                    remedy="pass at least one known id, or an empty history for a new user",
-                )
+                raise unknown_history(number, history, self.items.num_ids)
             missing += len(codes) - len(known)
             rows.append(known)
         if missing:
@@ -383,8 +379,3 @@ class Recommender(ABC):
 
 def _is_many(history: Sequence[Any]) -> bool:
     return isinstance(next(iter(history), None), list | tuple | np.ndarray | Query)
-
-
-def _preview(history: Sequence[Id]) -> str:
-    shown = ", ".join(repr(one) for one in list(history)[:3])
-    return shown + (", ..." if len(history) > 3 else "")

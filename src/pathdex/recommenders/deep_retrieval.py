@@ -26,7 +26,7 @@ from pathdex.index.health import IndexHealth, health
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.postings import NO_PATH, Postings
 from pathdex.kernels.query import Answers
-from pathdex.recommenders.arguments import check_n, check_positive
+from pathdex.recommenders.arguments import check_n, check_positive, too_few_candidates, unknown_item
 from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.capabilities import CanExplain, ChoosesOnValidation, HasIndex, HasVectors
 from pathdex.recommenders.fit_inputs import fit_inputs
@@ -89,39 +89,47 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         resume: bool = False,
         encoder_of: DeepRetrieval | None = None,
         group: Group | None = None,
+        start_from: DeepRetrieval | None = None,
     ) -> Self:
         """Train the network and the paths of all items; returns the estimator.
 
         Hyper-parameters that are left open are chosen on `validation`, such as `split.valid`, or without it on the
         second halves of some sequences, which are then not trained on. `records` has every choice and its reason.
-
         `checkpoint` is a file for the training state; `resume=True` continues from it and gives the result of an
         uninterrupted training. `encoder_of` is a model of the same catalogue whose encoder and item vectors are reused;
-        only the structure model and the paths are then trained. With a `group` (`pathdex.training.distributed`), every
-        worker calls this with the same arguments, and the first one gets the model.
+        only the structure model and the paths are then trained.
+
+        `start_from` is an earlier model to continue from with new data: known items start with their vectors and paths,
+        new ones join, and half of the encoder epochs are trained. Its training users are no fair validation users.
+
+        With a `group` (`pathdex.training.distributed`), every worker calls this with the same arguments, and the first
+        one gets the model.
         """
         from pathdex.recommenders.final_phases import final_phases, is_open
+        from pathdex.recommenders.start import warm_start
         from pathdex.training.held_out import hold_out
         from pathdex.training.trainer import Trainer
 
         data, items = fit_inputs(data, items)
         data = data.shuffled_if_unordered(self.options.seed)
-        config = self._requested
-        if encoder_of is not None and config.next_items is None:
-            config = config.replace(next_items=encoder_of.config.next_items)
+        config, earlier = self._requested, encoder_of or start_from
+        if earlier is not None and config.next_items is None:
+            config = config.replace(next_items=earlier.config.next_items)
         train, held_out = hold_out(data, validation, self.options.seed, choosing=is_open(config))
+        saved, start = None if checkpoint is None else Path(checkpoint), warm_start(start_from, train.items)
         trainer = Trainer(
             config,
             self.options,
             train,
             held_out=held_out,
             callbacks=callbacks,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
+            checkpoint=saved,
             group=group,
+            start=start,
         )
         if encoder_of is not None:
             trainer.adopt_encoder(encoder_of.config, encoder_of.model_state.all_weights())
-        self._learn_from(data, items)
+        self._learn_from(data, start_from.details if items is None and start_from is not None else items)
         for phase in final_phases(trainer, held_out, self._of_state):
             trainer.loop.append(phase)
         if resume:
@@ -255,12 +263,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         if candidates is not None:
             candidates = check_positive("candidates", candidates, "leave it out for no limit")
             if candidates < n:
-                raise QueryError(
-                    f"must be at least n={n}, or n items cannot be found",
-                    argument="candidates",
-                    value=candidates,
-                    remedy="ask for fewer items or allow more candidates",
-                )
+                raise too_few_candidates(n, candidates)
         if beam is None:
             beam = self.config.beam_size if candidates is None else self.model_state.beam_for(candidates)
         # Beyond all paths and all items, numbers change no answer.
@@ -329,16 +332,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def path_items(self, path: Sequence[int]) -> list[Id]:
         """The items on a path, given as nodes, in catalogue order; empty if the path is not in use."""
-        nodes = np.asarray(path)
-        valid = nodes.shape == (self.config.depth,) and nodes.dtype.kind in "iu"
-        if not valid or ((nodes < 0) | (nodes >= self.num_nodes)).any():
-            raise QueryError(
-                f"must have {self.config.depth} nodes between 0 and {self.num_nodes - 1}",
-                argument="path",
-                value=list(path),
-                remedy="item_paths(item) shows the paths of an item",
-            )
-        return self.items.ids(self.postings.items_on(int(encode_paths(nodes, self.num_nodes))))
+        code = path_code(path, self.num_nodes, self.config.depth)
+        return self.items.ids(self.postings.items_on(code))
 
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
         """Which paths of an item a beam finds for a history, their probabilities, and the item's score."""
@@ -376,8 +371,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
     def _code(self, item: Id) -> int:
         code = self.items.code(item)
         if code == UNKNOWN:
-            rule = f"is not in the catalogue of {self.items.num_ids:,} items"
-            raise QueryError(rule, argument="item", value=item, remedy="pass a known id")
+            raise unknown_item("item", item, self.items.num_ids)
         return code
 
     def health(self) -> IndexHealth:
@@ -398,3 +392,17 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         self.options = RunOptions()
         self._adopt(ModelState.from_state(state))
         self._requested = self.config
+
+
+def path_code(path: Sequence[int], num_nodes: int, depth: int) -> int:
+    """The code of a path given as nodes; `QueryError` if it is none."""
+    nodes = np.asarray(path)
+    valid = nodes.shape == (depth,) and nodes.dtype.kind in "iu"
+    if not valid or ((nodes < 0) | (nodes >= num_nodes)).any():
+        raise QueryError(
+            f"must have {depth} nodes between 0 and {num_nodes - 1}",
+            argument="path",
+            value=list(path),
+            remedy="item_paths(item) shows the paths of an item",
+        )
+    return int(encode_paths(nodes, num_nodes))

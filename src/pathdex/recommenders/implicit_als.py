@@ -79,7 +79,9 @@ class ImplicitALS(HasVectors):
         with following(callbacks) as callback, _one_blas_thread():
 
             def report(iteration: int, seconds: float, loss: float | None) -> None:
-                callback.on_step_end(StepProgress("als", 1, 1, iteration + 1, iterations, {}))
+                callback.on_step_end(
+                    StepProgress("als", 1, 1, iteration + 1, iterations, {}, (iteration + 1) / iterations)
+                )
 
             model.fit(_confidence(data.sequences, data.num_items), show_progress=False, callback=report)
         self._learn_from(data, items)

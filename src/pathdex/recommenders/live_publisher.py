@@ -14,6 +14,7 @@ from pathdex.recommenders.live_reader import open_version
 from pathdex.recommenders.model_delta import ModelDelta
 from pathdex.storage.live_folder import BaseVersion, LiveVersion
 from pathdex.storage.live_writer import LiveWriter
+from pathdex.training.malloc import return_freed_memory
 
 
 class LivePublisher:
@@ -98,6 +99,8 @@ class LivePublisher:
                 self._compact(version, model)
             except BaseException as error:
                 self._failure = error
+            finally:
+                return_freed_memory()
 
         self._compacting = threading.Thread(target=work, name="pathdex-compact")
         self._compacting.start()

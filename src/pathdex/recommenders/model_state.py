@@ -173,9 +173,8 @@ class ModelState:
 
         Neighbours cannot always bring their share, so paths bring a part in any case.
         """
-        size = self.postings.num_entries / max(1, len(self.postings))
         share = 0.0 if self.neighbours is None else self.config.neighbour_share or 0.0
-        return max(1, round(2 * candidates * max(1.0 - share, LEAST_PATH_SHARE) / max(1.0, size)))
+        return beam_for(candidates, share, self.postings.num_entries, len(self.postings))
 
     def retriever(self) -> Retriever:
         """The compiled query engine."""
@@ -190,6 +189,12 @@ class ModelState:
             TorchEncoder(self),
             self.neighbours,
         )
+
+
+def beam_for(candidates: int, share: float, num_entries: int, num_paths: int) -> int:
+    """See `ModelState.beam_for`; neighbours bring a `share`, and `num_paths` hold `num_entries` items."""
+    size = num_entries / max(1, num_paths)
+    return max(1, round(2 * candidates * max(1.0 - share, LEAST_PATH_SHARE) / max(1.0, size)))
 
 
 def _relation(arrays: Mapping[str, NDArray[Any]]) -> list[str]:

@@ -27,13 +27,18 @@ ESTIMATORS = {
 }
 """Name -> module:class, in the order of tables. Modules are imported on first use."""
 
+SHARDS = {"deep-retrieval-shard": "pathdex.recommenders.shard:DeepRetrievalShard"}
+"""What `pathdex shard` makes of a model: nothing to train or compare."""
+KNOWN = {**ESTIMATORS, **SHARDS}
+"""What bundles hold."""
+
 
 def estimator_class(name: str) -> type[Recommender]:
     """The class of that name."""
-    if name not in ESTIMATORS:
+    if name not in KNOWN:
         rule = f"must be one of {', '.join(ESTIMATORS)}{did_you_mean(name, ESTIMATORS)}"
         raise ConfigError([Problem(rule, "estimator", name)])
-    module, kind = ESTIMATORS[name].split(":")
+    module, kind = KNOWN[name].split(":")
     found: type[Recommender] = getattr(importlib.import_module(module), kind)
     return found
 
@@ -62,7 +67,7 @@ def load(path: str | Path) -> Recommender:
 
 def from_bundle(bundle: Bundle, source: str = "the bundle") -> Recommender:
     """The estimator in a bundle."""
-    if bundle.estimator not in ESTIMATORS:
+    if bundle.estimator not in KNOWN:
         raise BundleError(
             f"{source} holds a {bundle.estimator!r} model, which this Pathdex does not know "
             f"({', '.join(ESTIMATORS)}); upgrade pathdex"

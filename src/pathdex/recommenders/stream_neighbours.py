@@ -17,6 +17,8 @@ from pathdex.recommenders.model_state import SHRINKAGE, with_defaults
 if TYPE_CHECKING:
     from pathdex.training.stream.state import StreamState
 
+NEIGHBOUR_USERS = 30_000
+"""Neighbours are found in the histories of so many users, the latest: the stream waits while they are read."""
 PER_M_STEP = 2
 """How often neighbours are found again between two full M-steps."""
 NEW = -1
@@ -74,7 +76,7 @@ class StreamNeighbours:
         state = self._state
         self._found_at = state.counters.learned
         tokens = np.fromiter(map(state.catalogue.token, range(state.catalogue.num_slots)), np.int64)
-        self._finding = _Search(state.recent_histories(), tokens, self._kept)
+        self._finding = _Search(state.recent_histories(NEIGHBOUR_USERS), tokens, self._kept)
 
     def take(self, *, wait: bool = False) -> None:
         """Take over what was found, if it is there already or with `wait`."""

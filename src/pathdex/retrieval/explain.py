@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -102,7 +103,23 @@ class WhyNot:
 
 def explain(retriever: Retriever, state: UserState, item: Id, code: int, *, beam: int) -> Explanation:
     """The paths of one item, with their probabilities for a user."""
-    user, paths = state.vector, _paths_of(retriever, code)
+    paths = _paths_of(retriever, code)
+    sizes = [len(retriever.postings.items_on(int(path))) for path in paths]
+    score = _ranking(retriever, state, beam).get(code, (None, 0))[0]
+    return explain_paths(retriever, state.vector, item, paths, sizes, score, beam=beam)
+
+
+def explain_paths(
+    retriever: Retriever,
+    user: Floats,
+    item: Id,
+    paths: Ints,
+    sizes: Sequence[int],
+    score: float | None,
+    *,
+    beam: int,
+) -> Explanation:
+    """The paths of an item, which hold `sizes` items, with their probabilities for a user vector."""
     nodes = decode_paths(paths, retriever.postings.num_nodes, retriever.postings.depth)
     layers = np.exp(retriever.path_log_probabilities(user, paths).astype(np.float64))
     ranks = {int(path): rank for rank, path in enumerate(retriever.search_paths(user, beam)[0], start=1)}
@@ -113,12 +130,11 @@ def explain(retriever: Retriever, state: UserState, item: Id, code: int, *, beam
             probability=float(np.prod(layers[row])),
             beam_rank=ranks.get(int(path)),
             lost_at=None if int(path) in ranks else _lost_at(retriever, user, int(path), beam),
-            size=len(retriever.postings.items_on(int(path))),
+            size=sizes[row],
         )
         for row, path in enumerate(paths)
     ]
-    ranking = _ranking(retriever, state, beam)
-    return Explanation(item, tuple(sorted(parts, key=lambda part: -part.probability)), ranking.get(code, (None, 0))[0])
+    return Explanation(item, tuple(sorted(parts, key=lambda part: -part.probability)), score)
 
 
 def why_not(
@@ -128,13 +144,31 @@ def why_not(
     ranking = _ranking(retriever, state, beam, min_candidates=n, exclude=state.history if exclude_seen else None)
     rank = ranking[code][1] if code in ranking else None
     explanation = explain(retriever, state, item, code, beam=beam)
-    if exclude_seen and code in state.history:
+    scores = [score for score, _ in ranking.values()]
+    seen = exclude_seen and code in state.history
+    paths = _paths_of(retriever, code)
+    return give_reason(retriever, state.vector, explanation, paths, scores, rank, seen=seen, n=n, beam=beam)
+
+
+def give_reason(
+    retriever: Retriever,
+    user: Floats,
+    explanation: Explanation,
+    paths: Ints,
+    scores: Sequence[float],
+    rank: int | None,
+    *,
+    seen: bool,
+    n: int,
+    beam: int,
+) -> WhyNot:
+    """Why an explained item is not among the best n; `scores` are those of all candidates, and `rank` is the item's."""
+    if seen:
         reason = "seen"
     elif rank is None:
         reason = "beam" if explanation.paths else "no path"
     else:
         reason = "recommended" if rank <= n else "rerank"
-    scores = [score for score, _ in ranking.values()]
     lost = reason == "beam"
     return WhyNot(
         explanation,
@@ -142,7 +176,7 @@ def why_not(
         n,
         beam,
         layer=max(path.lost_at or 0 for path in explanation.paths) if lost else None,
-        smallest_beam=_smallest_beam(retriever, state.vector, _paths_of(retriever, code), beam) if lost else None,
+        smallest_beam=_smallest_beam(retriever, user, paths, beam) if lost else None,
         rank=rank,
         needed=scores[n - 1] if len(scores) >= n else None,
     )

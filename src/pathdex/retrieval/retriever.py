@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,14 +31,13 @@ from pathdex.kernels.query import (
 )
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
+from pathdex.retrieval.beam_plan import LISTED_ITEMS, plan_beam
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.retrieval.user_state import HistoryEncoder, UserState, weights_under
 
 NO_OFFSETS = as_readonly(np.empty(0), np.int64)
 NOT_ENCODED = np.empty((0, 0), np.float32)
-LISTED_ITEMS = 512
-"""Up to this many eligible items are scored one by one: a beam would have to widen to find them."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +94,15 @@ class Retriever:
         counts: Ints,
         encode_with_torch: Callable[[Ragged], Floats],
         neighbours: Neighbours | None = None,
+        path_weights: Floats | None = None,
     ) -> None:
-        """`weights` are the network's by name; `table` is its item table (item, [input | output | bias])."""
+        """`weights` are the network's by name; `table` is its item table (item, [input | output | bias]).
+
+        `path_weights` are the `log_path_weights`; a shard, which holds only some of the items of a path, has them from
+        the whole model.
+        """
         self.postings, self.paths, self.counts = postings, paths, counts
+        self._path_weights = path_weights
         self.table = as_readonly(table)
         self.encoder = HistoryEncoder(config, weights, self.table, encode_with_torch)
         self.structure = StructureWeights.pack(weights_under("structure.", weights))
@@ -221,11 +225,19 @@ class Retriever:
         """log sum_j p(c_j | x) p(v | c_j) over all J paths of each item."""
         paths = self.paths[items]
         log_p = self.path_log_probabilities(user, paths.ravel()).sum(axis=1).reshape(paths.shape)
-        first = self.postings.starts[np.searchsorted(self.postings.paths, paths)]
-        path_weight = np.log(self.counts[self.postings.items[first]] + 1.0) - self.on_paths.log_shares[first]
-        each = log_p + np.log(self.counts[items] + 1.0)[:, None] - path_weight
+        each = (
+            log_p
+            + np.log(self.counts[items] + 1.0)[:, None]
+            - self._weights_at(np.searchsorted(self.postings.paths, paths))
+        )
         total: Floats = np.logaddexp.reduce(each, axis=1).astype(np.float32)
         return total
+
+    def _weights_at(self, positions: Ints) -> Floats:
+        if self._path_weights is not None:
+            found: Floats = self._path_weights[positions]
+            return found
+        return log_path_weights(self.postings, self.counts, self.on_paths.log_shares, positions)
 
     def find_candidates(
         self,
@@ -274,18 +286,19 @@ class Retriever:
         """
         if eligible.listed is not None:
             return None
-        num_paths, max_beam, beam = len(self.postings), 2 * len(self.postings), search.beam
-        if eligible.mask is not ALL_ITEMS:
-            # Following more paths than the eligible items have costs more than scoring these items. If they lie on
-            # paths like any other items, the beam that finds enough of them is known beforehand.
-            max_beam = eligible.num_items * self.paths.shape[1]
-            if search.candidates:
-                beam = int(min(num_paths, beam * self.postings.num_items / eligible.num_items))
-            beam = max(beam, math.ceil(search.n * num_paths / max_beam))
-            if beam > max_beam:
-                return None
+        plan = plan_beam(
+            n=search.n,
+            beam=search.beam,
+            candidates=search.candidates,
+            num_paths=len(self.postings),
+            num_items=self.postings.num_items,
+            paths_per_item=self.paths.shape[1],
+            eligible=None if eligible.mask is ALL_ITEMS else eligible.num_items,
+        )
+        if not plan.beam:
+            return None
         enough, items, log_probability, similarity = choose_candidates(
-            index, search, state.history, state.vector, exclude, eligible.mask, beam, max_beam
+            index, search, state.history, state.vector, exclude, eligible.mask, plan.beam, plan.max_beam
         )
         return Candidates(items, log_probability, similarity) if enough else None
 
@@ -340,6 +353,13 @@ class Retriever:
             add_similarity(prior, found.similarity, weights.neighbour, weights.smoothing)
         best: tuple[Ints, Floats] = rerank(self.table, self.compact, user, found.items, prior, n)
         return best
+
+
+def log_path_weights(postings: Postings, counts: Ints, log_shares: Floats, positions: Ints) -> Floats:
+    """The log of the sum of N_v + 1 over the items of paths, from the share of the first item of each."""
+    first = postings.starts[positions]
+    weights: Floats = np.log(counts[postings.items[first]] + 1.0) - log_shares[first]
+    return weights
 
 
 def _flat(rows: Ragged | None) -> tuple[Int32s, Ints]:

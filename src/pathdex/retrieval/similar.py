@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pathdex.index.postings import NO_PATH
+from pathdex.index.postings import NO_PATH, Postings
+from pathdex.kernels.candidates import dot_items
 from pathdex.kernels.types import Floats, Ints
 from pathdex.retrieval.retriever import Retriever
 
@@ -18,22 +19,33 @@ def similar_items(retriever: Retriever, item: int, n: int) -> tuple[Ints, Floats
     if retriever.paths[item, 0] == NO_PATH:
         return np.empty(0, np.int64), np.empty(0, np.float32)
     others = _items_near(retriever, item, n)
-    vectors, own = retriever.item_vectors[others], retriever.item_vectors[item]
-    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(own)
-    cosine = (vectors @ own / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32)
+    cosine = cosines(retriever, retriever.item_vectors[item], others)
     best = np.lexsort((others, -cosine))[:n]
     return others[best], cosine[best]
 
 
+def cosines(retriever: Retriever, vector: Floats, items: Ints) -> Floats:
+    """The cosine of a vector with those of some items. Each is the same whatever the other items are."""
+    lengths = np.linalg.norm(retriever.item_vectors[items], axis=1) * np.linalg.norm(vector)
+    products = dot_items(retriever.table, np.ascontiguousarray(vector), items)
+    found: Floats = (products / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32)
+    return found
+
+
+def items_under(postings: Postings, paths: Ints, depth: int) -> Ints:
+    """The distinct items under the prefixes of `depth` nodes of some paths."""
+    step = postings.num_nodes ** (postings.depth - depth)
+    prefixes = np.unique(paths // step)
+    first, last = (np.searchsorted(postings.paths, edge * step) for edge in (prefixes, prefixes + 1))
+    parts = [postings.items_at(np.arange(a, b)) for a, b in zip(first, last, strict=True)]
+    found: Ints = np.unique(np.concatenate(parts)).astype(np.int64)
+    return found
+
+
 def _items_near(retriever: Retriever, item: int, at_least: int) -> Ints:
     """The other items under the longest prefixes of the item's paths that hold enough of them."""
-    postings = retriever.postings
-    for depth in range(postings.depth, -1, -1):
-        step = postings.num_nodes ** (postings.depth - depth)
-        prefixes = np.unique(retriever.paths[item] // step)
-        first, last = (np.searchsorted(postings.paths, edge * step) for edge in (prefixes, prefixes + 1))
-        parts = [postings.items_at(np.arange(a, b)) for a, b in zip(first, last, strict=True)]
-        found = np.unique(np.concatenate(parts)).astype(np.int64)
+    for depth in range(retriever.postings.depth, -1, -1):
+        found = items_under(retriever.postings, retriever.paths[item], depth)
         found = found[found != item]
         if len(found) >= at_least:
             break

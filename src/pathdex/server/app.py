@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
 
 from pathdex.errors import PathdexError, Problem
 from pathdex.server.asgi import MODEL, OVERLOADED, ROUTE, Receive, Scope, Send, read_body, send_error, send_response
 from pathdex.server.errors import SERVER, DisconnectedError, RequestError, from_library, unavailable
-from pathdex.server.model_manager import ModelManager
-from pathdex.server.routes import ROUTES
+from pathdex.server.route import RouteTable
 from pathdex.server.worker_context import WorkerContext
 
 log = logging.getLogger("pathdex.server")
@@ -18,11 +18,20 @@ log = logging.getLogger("pathdex.server")
 Hook = Callable[[], Awaitable[None]]
 
 
+class ModelSource(Protocol):
+    """Holds the current model: a `ModelManager`, or a `RouterManager`."""
+
+    @property
+    def current(self) -> Any: ...
+
+
 class App:
     """Answers HTTP requests with the current model. `startup` and `shutdown` run as ASGI lifespan events."""
 
-    def __init__(self, context: WorkerContext, models: ModelManager, *, startup: Hook, shutdown: Hook) -> None:
-        self.context, self.models = context, models
+    def __init__(
+        self, context: WorkerContext, models: ModelSource, routes: RouteTable, *, startup: Hook, shutdown: Hook
+    ) -> None:
+        self.context, self.models, self.routes = context, models, routes
         self._startup, self._shutdown = startup, shutdown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -35,11 +44,11 @@ class App:
         context = self.context
         limits = context.limits
         try:
-            route, parameter = ROUTES.match(scope["path"], scope["raw_path"], scope["method"])
+            route, parameter = self.routes.match(scope["path"], scope["raw_path"], scope["method"])
             scope[ROUTE] = route.path
             if not route.operational and scope.get(OVERLOADED):
                 raise unavailable(f"the server is busy with {limits.queue} requests", "try again later", 429)
-            body = b"" if route.request is None else await read_body(scope, receive, limits.max_bytes)
+            body = b"" if route.request is None else await read_body(scope, receive, route.max_bytes(limits))
             if served is None and not route.operational:
                 raise unavailable("the model is still loading", "wait until /health/ready returns 200")
             request = parameter if route.request is None else route.parse(body, limits)
@@ -61,7 +70,7 @@ class App:
             problem = Problem("internal error", remedy="see the server log")
             await send_error(send, RequestError(500, problem, type=SERVER), version)
         else:
-            await send_response(send, response, route.content_type, version)
+            await send_response(send, response, route.content_type, response.version or version)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         for phase, hook in (("startup", self._startup), ("shutdown", self._shutdown)):

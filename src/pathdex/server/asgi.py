@@ -34,6 +34,8 @@ class Response:
     body: bytes
     status: int = 200
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    version: str | None = None
+    """The version of the model that answered, if it is not the one that was current when the request arrived."""
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:

@@ -36,10 +36,20 @@ class RequestError(Exception):
 
     def body(self, version: str | None = None) -> bytes:
         """The JSON body of the error response."""
-        problem = self.problem
-        shown = json_value(problem.value)
-        detail = ErrorDetail(self.type, str(problem), problem.argument, shown, problem.rule, problem.remedy)
-        return msgspec.json.encode(ErrorResponse(error=detail, model=version))
+        return msgspec.json.encode(ErrorResponse(error=detail_of(self), model=version))
+
+
+def detail_of(error: RequestError) -> ErrorDetail:
+    """The error as JSON holds it."""
+    problem = error.problem
+    shown = json_value(problem.value)
+    return ErrorDetail(error.type, str(problem), problem.argument, shown, problem.rule, problem.remedy)
+
+
+def error_of(detail: ErrorDetail, status: int) -> RequestError:
+    """The inverse of `detail_of`."""
+    problem = Problem(detail.rule or detail.message, detail.field, detail.value, detail.remedy)
+    return RequestError(status, problem, type=detail.type)
 
 
 class DisconnectedError(Exception):

@@ -34,3 +34,15 @@ class ServerLimits:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouterLimits:
+    """How long a router waits for its shards."""
+
+    shard_timeout: float = parameter(2.0, "seconds for one call of a shard", above=0.0)
+    shard_retries: int = parameter(2, "further calls after one that failed, on other replicas if there are any", low=0)
+    hedge_after: float = parameter(0.1, "seconds until a second replica is asked as well; 0: never", low=0.0)
+
+    def __post_init__(self) -> None:
+        check_fields(self)

@@ -13,6 +13,7 @@ import tempfile
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from itertools import accumulate
 
 from pathdex.server.routes import ROUTES
@@ -56,6 +57,19 @@ HELP = {
     "pathdex_model_items": "Catalogue items of the model loaded last.",
     "pathdex_model_loaded_timestamp_seconds": "Unix time at which the last model was loaded.",
 }
+PARTIAL = "pathdex_router_partial_answers_total"
+SHARD_COUNTERS = {
+    "requests": "Calls",
+    "failures": "Failed calls",
+    "retries": "Repeated calls",
+    "hedges": "Hedged calls",
+}
+SHARD_DURATION = "pathdex_shard_duration_seconds"
+ROUTER_HELP = {
+    PARTIAL: "Answers of a router that lack the items of a shard.",
+    SHARD_DURATION: "Time until a shard answered, retries included.",
+    **{f"pathdex_shard_{name}_total": f"{text} of a shard." for name, text in SHARD_COUNTERS.items()},
+}
 _VERSION, _ITEMS, _LOADED, _DELTA = "version", "items", "loaded", "delta"
 
 
@@ -68,27 +82,40 @@ def _layout() -> dict[tuple[object, ...], int]:
 
 
 LAYOUT = _layout()
-_SIZE = 8 * len(LAYOUT)
 
 
-def new_metrics_file(workers: int) -> int:
-    """The descriptor of an empty file for so many workers. It is in memory if the system allows it: with a full disk,
-    the first write to a mapped file on disk would end the process."""
+@cache
+def _layout_with(shards: int) -> dict[tuple[object, ...], int]:
+    """The layout of a router, which has cells for each shard behind those of every server."""
+    keys: list[tuple[object, ...]] = [(PARTIAL,)] if shards else []
+    keys += [(name, shard) for name in (*SHARD_COUNTERS, "seconds") for shard in range(shards)]
+    keys += [("bucket", shard, place) for shard in range(shards) for place in range(len(BUCKETS) + 1)]
+    return {**LAYOUT, **{key: len(LAYOUT) + place for place, key in enumerate(keys)}}
+
+
+def new_metrics_file(workers: int, shards: int = 0) -> int:
+    """The descriptor of an empty file for so many workers and, of a router, shards.
+
+    It is in memory if the system allows it: with a full disk, the first write to a mapped file on disk would end the
+    process.
+    """
     if hasattr(os, "memfd_create"):
         handle = os.memfd_create("pathdex-metrics")
     else:
         with tempfile.TemporaryFile() as file:
             handle = os.dup(file.fileno())
-    os.ftruncate(handle, workers * _SIZE)
+    os.ftruncate(handle, workers * 8 * len(_layout_with(shards)))
     return handle
 
 
 class ServerMetrics:
     """The metrics of one worker, and those of its siblings in the same file."""
 
-    def __init__(self, file: int = -1, slot: int = 0, workers: int = 1) -> None:
+    def __init__(self, file: int = -1, slot: int = 0, workers: int = 1, shards: int = 0) -> None:
         """`file` is what `new_metrics_file` returned; without it, this is the only worker."""
-        cells, width = memoryview(mmap.mmap(file, workers * _SIZE)).cast("q"), len(LAYOUT)
+        self._shards, self._cells = shards, _layout_with(shards)
+        width = len(self._cells)
+        cells = memoryview(mmap.mmap(file, workers * 8 * width)).cast("q")
         self._rows = [cells[place * width : (place + 1) * width] for place in range(workers)]
         self._row = self._rows[slot]
         for name in (*GAUGES, _VERSION, _ITEMS, _LOADED, _DELTA):
@@ -119,18 +146,49 @@ class ServerMetrics:
         """Record the time of a delta."""
         self.set(_DELTA, round(1e9 * seconds))
 
+    def add_router(self, name: str) -> None:
+        """Increase a counter of a router."""
+        self._row[self._cells[name,]] += 1
+
+    def add_shard(self, name: str, shard: int) -> None:
+        """Increase a counter of a shard."""
+        self._row[self._cells[name, shard]] += 1
+
+    def observe_shard(self, shard: int, nanoseconds: int) -> None:
+        """Record one call of a shard."""
+        self._row[self._cells["bucket", shard, bisect_left(_NANOSECONDS, nanoseconds)]] += 1
+        self._row[self._cells["seconds", shard]] += nanoseconds
+
     def render(self) -> bytes:
         """All metrics of all workers, in text format 0.0.4."""
         rows = [row.tolist() for row in self._rows]
         total = [sum(values) for values in zip(*rows, strict=True)]
         lines = [line for name in (*COUNTERS, *GAUGES) for line in _family(name, [f" {total[LAYOUT[name,]]}"])]
-        return "\n".join([*lines, *_requests(total), *_models(rows), ""]).encode()
+        routed = self._routed(total) if self._shards else []
+        return "\n".join([*lines, *_requests(total), *_models(rows), *routed, ""]).encode()
+
+    def _routed(self, total: Sequence[int]) -> list[str]:
+        """The metrics of a router, by shard."""
+        cells, shards = self._cells, range(self._shards)
+        lines = _family(PARTIAL, [f" {total[cells[PARTIAL,]]}"])
+        for name in SHARD_COUNTERS:
+            samples = [f'{{shard="{shard + 1}"}} {total[cells[name, shard]]}' for shard in shards]
+            lines += _family(f"pathdex_shard_{name}_total", samples)
+        durations = []
+        for shard in shards:
+            counts = [total[cells["bucket", shard, place]] for place in range(len(BUCKETS) + 1)]
+            durations += _histogram(f'shard="{shard + 1}"', counts, total[cells["seconds", shard]])
+        return lines + _family(SHARD_DURATION, durations)
 
 
 def _family(name: str, samples: Sequence[str]) -> list[str]:
     """The lines of one metric; a sample is its labels and its value."""
-    kind = "counter" if name.endswith("_total") else "histogram" if name == DURATION else "gauge"
-    return [f"# HELP {name} {HELP[name]}", f"# TYPE {name} {kind}", *(name + sample for sample in samples)]
+    kind = "counter" if name.endswith("_total") else "histogram" if name in (DURATION, SHARD_DURATION) else "gauge"
+    return [
+        f"# HELP {name} {HELP.get(name) or ROUTER_HELP[name]}",
+        f"# TYPE {name} {kind}",
+        *(name + sample for sample in samples),
+    ]
 
 
 def _requests(total: Sequence[int]) -> list[str]:
@@ -142,11 +200,18 @@ def _requests(total: Sequence[int]) -> list[str]:
     for route in LABELS:
         counts = [total[LAYOUT["bucket", route, place]] for place in range(len(BUCKETS) + 1)]
         if any(counts):
-            for bound, running in zip((*BUCKETS, "+Inf"), accumulate(counts), strict=True):
-                durations.append(f'_bucket{{route="{route}",le="{bound}"}} {running}')
-            durations.append(f'_sum{{route="{route}"}} {total[LAYOUT["seconds", route]] / 1e9:.9f}')
-            durations.append(f'_count{{route="{route}"}} {sum(counts)}')
+            durations += _histogram(f'route="{route}"', counts, total[LAYOUT["seconds", route]])
     return _family(REQUESTS, samples) + _family(DURATION, durations)
+
+
+def _histogram(label: str, counts: Sequence[int], nanoseconds: int) -> list[str]:
+    """The samples of one histogram."""
+    bounds = zip((*BUCKETS, "+Inf"), accumulate(counts), strict=True)
+    return [
+        *(f'_bucket{{{label},le="{bound}"}} {running}' for bound, running in bounds),
+        f"_sum{{{label}}} {nanoseconds / 1e9:.9f}",
+        f"_count{{{label}}} {sum(counts)}",
+    ]
 
 
 def _models(rows: Sequence[Sequence[int]]) -> list[str]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from pathdex.errors import BundleError, PathdexError
+from pathdex.server.kept_shards import KeptShards
 from pathdex.server.last_good import LastGood
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.model_loader import ATTEMPTS, ModelLoader, ServedModel, Signature
@@ -47,6 +48,7 @@ class ModelManager:
         self._missing_since: float | None = None
         self._is_missing = False
         self._tasks: list[asyncio.Task[None]] = []
+        self.kept = KeptShards()
 
     async def start(self) -> ServedModel:
         """Load the first model and start watching; raises the error of a model that cannot be loaded.
@@ -161,6 +163,8 @@ class ModelManager:
         return True
 
     def _swap(self, served: ServedModel) -> None:
+        if self.current is not None:
+            self.kept.keep(self.current)
         self._show(served)
         self._on_swap(served.version)
 
@@ -172,6 +176,7 @@ class ModelManager:
         while True:
             follows = self.current is not None and self.current.reader is not None
             await asyncio.sleep(min(self.watch, LIVE_WATCH_SECONDS) if follows else self.watch)
+            self.kept.forget()
             try:
                 await self.check_for_update()
             except Exception:

@@ -8,11 +8,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
 from pathdex.errors import ConfigError, Problem
-from pathdex.server.limits import ServerLimits
+from pathdex.server.limits import RouterLimits, ServerLimits
 
 TOKEN_VARIABLE = "PATHDEX_TOKEN"
 LOCAL = ("localhost", "*.localhost")
@@ -24,8 +25,13 @@ _HOST = r"\*|(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?"
 class ServerOptions:
     """The model, the address, the user store, the stream, access and limits."""
 
-    model: Path
-    """A run folder, a bundle, or a link to one; watched for new versions."""
+    model: Path = Path()
+    """A run folder, a bundle, or a link to one; watched for new versions. Not used with `shards`."""
+    shards: tuple[str, ...] = ()
+    """The URLs of all shards of a model, and of their replicas: the server is a router, and has no model itself."""
+    partial: bool = False
+    """While a shard is down, a router answers without its items, and says so."""
+    router: RouterLimits = field(default_factory=RouterLimits)
     host: str = "127.0.0.1"
     port: int = 8000
     """0: any free port."""
@@ -61,6 +67,7 @@ class ServerOptions:
             problems.append(Problem("must be at least 1", "workers", self.workers))
         if not self.watch >= 0:
             problems.append(Problem("must be at least 0", "watch", self.watch, "0 never checks for a new model"))
+        problems += self._shard_problems()
         for name in self.allowed_hosts:
             if not re.fullmatch(_HOST, name):
                 rule = "must be a host name without a port, *.NAME or *"
@@ -70,6 +77,27 @@ class ServerOptions:
             problems.append("the token must be printable ASCII and not empty")
         if problems:
             raise ConfigError(problems)
+
+    def _shard_problems(self) -> list[Problem | str]:
+        problems: list[Problem | str] = []
+        for url in self.shards:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
+                remedy = "write it as http://127.0.0.1:8001"
+                problems.append(Problem("must be an HTTP URL without a path", "shards", url, remedy))
+        twice = sorted({url for url in self.shards if self.shards.count(url) > 1})
+        problems += [Problem("is there twice", "shards", url, "name each server once") for url in twice]
+        if self.partial and not self.shards:
+            problems.append(Problem("is for routers", "partial", True, "leave it out, or pass --shards"))
+        if self.shards and self.events is not None:
+            remedy = "send events to a server of their own"
+            problems.append(
+                Problem("cannot be used with shards, which follow no stream", "events", self.events, remedy)
+            )
+        if self.shards and self.catalogue is not None:
+            remedy = "pass it to each shard"
+            problems.append(Problem("belongs to the shards", "catalogue", str(self.catalogue), remedy))
+        return problems
 
     @property
     def hosts(self) -> tuple[str, ...] | None:

@@ -24,6 +24,9 @@ Handler: TypeAlias = Callable[[WorkerContext, Any, RequestT], Awaitable[Response
 """Gets the shared context, the model (None if an operational route is called before it is loaded) and the request: the
 decoded body, the path parameter as text, or None."""
 
+INTERNAL_FACTOR = 64
+"""How many times larger than others internal bodies may be: a batch with the arrays of its queries."""
+
 
 @dataclass(frozen=True)
 class Route(Generic[RequestT, ResponseT]):
@@ -51,6 +54,8 @@ class Route(Generic[RequestT, ResponseT]):
     """Whether it works under overload and without a model, as health checks and metrics must."""
     errors: tuple[int, ...] = ()
     """Statuses of errors that only this route has, for the OpenAPI document."""
+    internal: bool = False
+    """Whether only other Pathdex servers call it: it is not documented, and its bodies may be larger."""
     safe_to_repeat: bool = True
     """Whether a client may send the request again if the connection breaks."""
 
@@ -78,11 +83,25 @@ class Route(Generic[RequestT, ResponseT]):
     def _response_decoder(self) -> msgspec.json.Decoder[ResponseT]:
         return make_decoder(self.response)
 
+    def max_bytes(self, limits: ServerLimits) -> int:
+        """The largest body."""
+        return limits.max_bytes * (INTERNAL_FACTOR if self.internal else 1)
+
     def parse(self, body: bytes, limits: ServerLimits) -> RequestT:
         """Decode and check a body."""
+        if self.internal:
+            return self._parse_internal(body)
         request: RequestT = decode(self._decoder, body)
         check(request, limits)
         return request
+
+    def _parse_internal(self, body: bytes) -> RequestT:
+        try:
+            found: RequestT = self._decoder.decode(body)
+        except (ValueError, RecursionError) as error:
+            problem = Problem(f"the body does not fit ({error})", remedy="use the same version of Pathdex everywhere")
+            raise RequestError(422, problem, type=SERVER) from None
+        return found
 
     def parse_response(self, body: bytes) -> ResponseT:
         """Decode the body of a successful response; `ValueError` if it does not fit."""

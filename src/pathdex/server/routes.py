@@ -14,6 +14,7 @@ import msgspec
 from pathdex.server import service
 from pathdex.server.asgi import HTML, TEXT, Response
 from pathdex.server.event_feed import additions, removals
+from pathdex.server.examples import with_served_ids
 from pathdex.server.model_loader import ServedModel
 from pathdex.server.route import RouteTable
 from pathdex.server.schemas import (
@@ -37,6 +38,7 @@ from pathdex.server.schemas import (
     WhyNotRequest,
     WhyNotResponse,
 )
+from pathdex.server.shard_routes import SHARD_ROUTES
 from pathdex.server.worker_context import WorkerContext
 
 ROUTES = RouteTable()
@@ -183,9 +185,9 @@ async def metrics(context: WorkerContext, _: ServedModel | None, __: None) -> Re
 
 
 @ROUTES.get("/openapi.json", bytes, operational=True, public=True)
-async def openapi(context: WorkerContext, _: ServedModel | None, __: None) -> Response:
+async def openapi(context: WorkerContext, served: ServedModel | None, __: None) -> Response:
     """Get this document."""
-    return Response(context.openapi)
+    return Response(context.openapi if served is None else with_served_ids(context.openapi, served))
 
 
 @ROUTES.get("/", bytes, content_type=HTML, operational=True, public=True, statuses={307: "See /docs."})
@@ -198,3 +200,6 @@ async def root(_: WorkerContext, __: ServedModel | None, ___: None) -> Response:
 async def docs(_: WorkerContext, __: ServedModel | None, ___: None) -> Response:
     """Browse this document and try out requests."""
     return Response(files("pathdex.server").joinpath("docs.html").read_bytes())
+
+
+ROUTES.extend(SHARD_ROUTES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pathdex.data.event_values import MAX_SECONDS
 from pathdex.data.item_changes import MAX_LIKE
@@ -32,6 +32,12 @@ ItemAttributes = Annotated[
 Title = Annotated[str | None, Meta(description="Its title, if the model was trained with an item table.")]
 Details = Annotated[
     dict[str, AttributeValue | list[AttributeValue]] | None, Meta(description="Other columns of the item table.")
+]
+
+
+Missing = Annotated[
+    list[int] | None,
+    Meta(description="The shards, from 1, whose items the answer lacks because they are down (`--partial`)."),
 ]
 
 
@@ -146,13 +152,15 @@ class RecommendResponse(Struct, omit_defaults=True, gc=False):
     items: list[RecommendedItem] | None = None
     unknown: Unknown = 0
     results: list[QueryResult] | None = None
+    missing_shards: Missing = None
 
 
-class SimilarResponse(Struct, gc=False):
+class SimilarResponse(Struct, omit_defaults=True, gc=False):
     """The most similar items, best first."""
 
     model: str
     items: list[RecommendedItem]
+    missing_shards: Missing = None
 
 
 class ExplainResponse(Struct, gc=False):
@@ -232,10 +240,11 @@ class ModelInfo(Struct, gc=False):
 
 
 class HealthStatus(Struct, gc=False):
-    """`live`, `ready`, `loading` or `draining`."""
+    """`live`, `ready`, `loading`, `draining` or, of a router, `shards missing`."""
 
     status: str
     model: str | None = None
+    missing_shards: Missing | UnsetType = UNSET
 
 
 class ErrorDetail(Struct, omit_defaults=True, gc=False):

@@ -57,7 +57,7 @@ def recommend(
         known.append(kept)
         unknown.append(len(history) - len(kept))
     found: list[list[RecommendedItem]] = [[] for _ in queries]
-    for rows, n, options in _groups(queries):
+    for rows, n, options in query_groups(queries):
         batch = [
             Query(
                 known[row],
@@ -130,13 +130,18 @@ def item_info(served: ServedModel, text: str) -> ItemInfo:
 def path_info(served: ServedModel, text: str) -> PathInfo:
     """The items on a path, written as 3-17-5."""
     model = require(served.recommender, HasIndex)
-    parts = text.split("-")
-    if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
-        raise invalid("path", text, "must be one node per layer, joined by hyphens", "write it as 3-17-5")
-    path = [int(part) for part in parts]
+    path = path_nodes(text)
     items, details = model.path_items(path), model.details
     titles = None if details is None else [details.title(item) for item in items]
     return PathInfo(served.version, path, items, titles)
+
+
+def path_nodes(text: str) -> list[int]:
+    """The nodes of a path that is written as 3-17-5."""
+    parts = text.split("-")
+    if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
+        raise invalid("path", text, "must be one node per layer, joined by hyphens", "write it as 3-17-5")
+    return [int(part) for part in parts]
 
 
 def _items(model: Recommender, items: Sequence[ScoredItem]) -> list[RecommendedItem]:
@@ -146,7 +151,7 @@ def _items(model: Recommender, items: Sequence[ScoredItem]) -> list[RecommendedI
     return [RecommendedItem(id, score, None, details.title(id), details.details(id) or None) for id, score in items]
 
 
-def _groups(queries: Sequence[QueryRequest]) -> list[tuple[list[int], int, dict[str, Any]]]:
+def query_groups(queries: Sequence[QueryRequest]) -> list[tuple[list[int], int, dict[str, Any]]]:
     """Group the rows that one library call can answer: those with equal n, beam and candidates."""
     groups: dict[tuple[int, int | None, int | None], list[int]] = {}
     for row, query in enumerate(queries):

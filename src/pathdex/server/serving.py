@@ -24,7 +24,8 @@ BACKLOG = 2048
 def serve(options: ServerOptions, on_ready: Callable[[str, str], object] = lambda *_: None) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` gets the address and the model version once all workers are ready."""
     with EarlySignals() as early:
-        ModelLoader.from_options(options).check()
+        if not options.shards:
+            ModelLoader.from_options(options).check()
         if options.events is not None:
             open_sink(options.events).close()
         log_to_stderr()

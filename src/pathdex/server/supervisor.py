@@ -52,7 +52,7 @@ class Supervisor:
         self._all_ready = False
         self._last_good: LastGood | None = None
         self._stopping = asyncio.Event()
-        self._metrics = new_metrics_file(options.workers)
+        self._metrics = new_metrics_file(options.workers, len(options.shards))
 
     async def run(self) -> None:
         """Run until SIGTERM or SIGINT. `ServerError` if a worker fails before all are ready."""
@@ -157,7 +157,7 @@ class Supervisor:
 
     async def _keep(self, version: str) -> None:
         """Keep the files of a version that serves, for workers that start while the path holds a bad one."""
-        if self._last_good is not None and self._last_good.version == version:
+        if self.options.shards or (self._last_good is not None and self._last_good.version == version):
             return
         found = await asyncio.to_thread(LastGood.keep, ModelLoader.from_options(self.options), version)
         if found is not None:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import msgspec
 import uvicorn
@@ -37,9 +38,14 @@ from pathdex.server.model_manager import ModelManager
 from pathdex.server.openapi import describe
 from pathdex.server.options import ServerOptions
 from pathdex.server.refusal import has_waiting, refuse_connections
+from pathdex.server.route import RouteTable
 from pathdex.server.routes import ROUTES
+from pathdex.server.shard_client import ShardClient
 from pathdex.server.stores import open_store
 from pathdex.server.worker_context import WorkerContext
+
+if TYPE_CHECKING:
+    from pathdex.server.routed_model import RouterManager
 
 log = logging.getLogger("pathdex.server")
 
@@ -83,16 +89,16 @@ class Worker(uvicorn.Server):
         socket, so that this one may close it for all. `early` has handled signals so far."""
         self.options, self.accept_while_loading, self.owns_socket = options, accept_while_loading, owns_socket
         self.on_ready, self.on_heartbeat, self.early = on_ready, on_heartbeat, early
-        self.metrics = ServerMetrics() if metrics is None else metrics
-        loader = ModelLoader.from_options(options)
-        self.models = ModelManager(loader, self.metrics, options.watch, last_good=last_good, on_swap=on_swap)
+        self.metrics = ServerMetrics(shards=len(options.shards)) if metrics is None else metrics
+        self.models, routes = _models_of(options, self.metrics, last_good, on_swap)
         store = None if options.user_store is None else open_store(options.user_store, options.limits.max_history)
         document = msgspec.json.encode(
-            describe(ROUTES, options.limits, token=options.token is not None, hosts=options.hosts is not None)
+            describe(routes, options.limits, token=options.token is not None, hosts=options.hosts is not None)
         )
         feed = None if options.events is None else EventFeed(options.events, self.metrics, options.limits.timeout)
         self.context = WorkerContext(options.limits, self.metrics, store, document, feed)
-        app = App(self.context, self.models, startup=self._on_startup, shutdown=self._on_shutdown)
+        self.models.kept = self.context.kept
+        app = App(self.context, self.models, routes, startup=self._on_startup, shutdown=self._on_shutdown)
         self.failure: Exception | None = None
         """Why the first model could not be loaded."""
         self._stop_at: float | None = None
@@ -181,9 +187,10 @@ class Worker(uvicorn.Server):
         except Exception as error:
             self.failure, self.should_exit = error, True
             if not isinstance(error, PathdexError):
-                log.exception("loading %s failed", self.options.model)
+                source = ", ".join(self.options.shards) or self.options.model
+                log.exception("loading %s failed", source)
                 name = type(error).__name__
-                self.failure = ServerError(f"{self.options.model} cannot be loaded ({name}); see the log")
+                self.failure = ServerError(f"{source} cannot be loaded ({name}); see the log")
             return
         self.metrics.set("pathdex_workers_ready", 1)
         self.on_ready(served.version)
@@ -196,6 +203,21 @@ class Worker(uvicorn.Server):
                 await self._loading
         await self.models.close()
         await self.context.close()
+
+
+def _models_of(
+    options: ServerOptions, metrics: ServerMetrics, last_good: LastGood | None, on_swap: Callable[[str], object]
+) -> tuple[ModelManager | RouterManager, RouteTable]:
+    """What holds the model, and the routes that answer with it."""
+    if options.shards:
+        from pathdex.server.routed_model import RouterManager
+        from pathdex.server.router_routes import router_routes
+
+        client = ShardClient(options.router, options.token, metrics)
+        router = RouterManager(client, options.shards, options.watch, metrics, partial=options.partial, on_swap=on_swap)
+        return router, router_routes(router)
+    loader = ModelLoader.from_options(options)
+    return ModelManager(loader, metrics, options.watch, last_good=last_good, on_swap=on_swap), ROUTES
 
 
 def resident_bytes() -> int:
@@ -228,7 +250,7 @@ def _serve_for_supervisor() -> None:
     started: list[Worker] = []
     threading.Thread(target=_exit_with_parent, args=(started,), daemon=True).start()
     try:
-        metrics = ServerMetrics(int(file), int(slot), options.workers)
+        metrics = ServerMetrics(int(file), int(slot), options.workers, len(options.shards))
         worker = Worker(
             options,
             metrics,

@@ -14,6 +14,7 @@ from pathdex.errors import StorageError
 from pathdex.server.errors import invalid, is_full, unavailable
 from pathdex.server.event_feed import EventFeed, event_records, no_stream
 from pathdex.server.hidden_items import HiddenItems
+from pathdex.server.kept_shards import KeptShards
 from pathdex.server.limits import ServerLimits
 from pathdex.server.schemas import EventsRequest, ExplainRequest, QueryRequest, UserEvents
 from pathdex.server.stores import UserStore
@@ -38,7 +39,7 @@ class WorkerContext:
         feed: EventFeed | None = None,
     ) -> None:
         self.limits, self.metrics, self.store, self.openapi, self.feed = limits, metrics, store, openapi, feed
-        self.hidden = HiddenItems()
+        self.hidden, self.kept = HiddenItems(), KeptShards()
         self.draining = False
         self._threads = ThreadPoolExecutor(limits.threads, thread_name_prefix="query")
 

@@ -1,4 +1,4 @@
-"""Training callbacks: progress bar, log file, TensorBoard, or your own."""
+"""Training callbacks: progress bar, log file, or your own. `pathdex.training.trackers` has more."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
-from pathdex.errors import ConfigError, MissingExtraError, Problem
+from pathdex.errors import ConfigError, Problem
 from pathdex.storage.atomic import storage_errors
 from pathdex.storage.filesystem import append_line
 
@@ -27,6 +35,8 @@ class StepProgress(NamedTuple):
     steps: int
     losses: Mapping[str, float]
     """Means over the epoch so far."""
+    share: float = 0.0
+    """How much of the whole training is done, from 0 to 1: an estimate, since training may stop early."""
 
 
 class Callback:
@@ -40,6 +50,9 @@ class Callback:
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
         """Called after every epoch with its record: `phase`, `number`, losses, figures and `seconds`."""
+
+    def on_train_error(self, error: BaseException) -> None:
+        """Called before `on_train_end` if training fails or is interrupted."""
 
     def on_train_end(self) -> None:
         """Called once after the last step, even if training fails."""
@@ -63,6 +76,10 @@ class CallbackList(Callback):
         for callback in self.callbacks:
             callback.on_epoch_end(record)
 
+    def on_train_error(self, error: BaseException) -> None:
+        for callback in self.callbacks:
+            callback.on_train_error(error)
+
     def on_train_end(self) -> None:
         for callback in self.callbacks:
             callback.on_train_end()
@@ -75,6 +92,9 @@ def following(callbacks: Sequence[Callback] | None) -> Iterator[Callback]:
     combined.on_train_begin()
     try:
         yield combined
+    except BaseException as error:
+        combined.on_train_error(error)
+        raise
     finally:
         combined.on_train_end()
 
@@ -93,43 +113,51 @@ def default_callbacks() -> list[Callback]:
 
 
 class ProgressBar(Callback):
-    """A live bar for the current epoch and a line per finished epoch; silent if the console is not a terminal."""
+    """A live bar for the whole training and a line per finished epoch; silent if the console is not a terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
         self.progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
+            BarColumn(bar_width=20),
+            TaskProgressColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[losses]}"),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+            TextColumn("{task.fields[figure]}"),
             console=self.console,
             transient=True,
             disable=not self.console.is_terminal,
         )
         self.task: TaskID | None = None
+        self.figure = ""
 
     def on_train_begin(self) -> None:
         self.progress.start()
 
     def on_step_end(self, progress: StepProgress) -> None:
-        title = f"{progress.phase} {progress.epoch}/{progress.epochs}"
         if self.task is None:
-            self.task = self.progress.add_task(title, losses="")
+            self.task = self.progress.add_task("", total=1.0, figure="")
         self.progress.update(
             self.task,
-            description=title,
-            completed=progress.step,
-            total=progress.steps,
-            losses=format_figures(progress.losses),
+            description=f"{progress.phase} {progress.epoch}/{progress.epochs}",
+            completed=progress.share,
+            figure=self.figure or format_figures(progress.losses),
         )
 
     def on_epoch_end(self, record: dict[str, Any]) -> None:
+        if "held_out_f" in record:
+            self.figure = validation_figure(record)
         if self.console.is_terminal:
             self.console.print(describe_record(record), highlight=False)
 
     def on_train_end(self) -> None:
         self.progress.stop()
+
+
+def validation_figure(record: Mapping[str, Any]) -> str:
+    """The figure on held-out users, for a progress bar."""
+    return f"valid F {100 * record['held_out_f']:.2f}%"
 
 
 class JsonLines(Callback):
@@ -141,26 +169,6 @@ class JsonLines(Callback):
     def on_epoch_end(self, record: dict[str, Any]) -> None:
         with storage_errors(self.path):
             append_line(self.path, json.dumps(record).encode())
-
-
-class TensorBoard(Callback):
-    """Writes each figure of a record as a TensorBoard scalar (extra `tensorboard`)."""
-
-    def __init__(self, folder: Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise MissingExtraError("tensorboard", "tensorboard", "writing TensorBoard logs") from error
-        self.writer = SummaryWriter(str(folder))
-
-    def on_epoch_end(self, record: dict[str, Any]) -> None:
-        for name, value in record.items():
-            if isinstance(value, int | float) and name != "number":
-                self.writer.add_scalar(f"{record['phase']}/{name}", value, record["number"])
-        self.writer.flush()
-
-    def on_train_end(self) -> None:
-        self.writer.close()
 
 
 _SHOWN = (

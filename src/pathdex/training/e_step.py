@@ -22,6 +22,7 @@ from pathdex.model.path_loss import mean_path_loss, set_path_gradients
 from pathdex.model.rerankers import RERANKERS, rerank_scores
 from pathdex.model.sampled_softmax import sampled_softmax_loss
 from pathdex.model.structure import MLPStructure
+from pathdex.storage.scratch import scratch_array
 from pathdex.training.horizon import HorizonMap
 from pathdex.training.negatives import NegativeSampler
 from pathdex.training.windows import Batch, BatchShare, cut_windows, sequential_batches
@@ -215,7 +216,7 @@ def position_vectors(network: Network, data: Interactions, batch_size: int) -> N
     """The user vector before each interaction, (interaction, dim), in the order of `data.sequences.values`."""
     network.eval()
     windows = cut_windows(data.sequences, network.history_length, np.random.default_rng(0))
-    vectors = np.empty((data.num_interactions, len(network.start)), np.float32)
+    vectors: NDArray[np.float32] = scratch_array((data.num_interactions, len(network.start)), np.float32)
     numbering = RowNumbering(network.num_items)
     for batch in sequential_batches(windows, batch_size):
         vectors[batch.position] = encode_batch(network, batch, numbering)

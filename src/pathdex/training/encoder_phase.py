@@ -24,6 +24,7 @@ from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.path_assigner import PathAssigner
 from pathdex.training.random_streams import RandomStreams, Stream
 from pathdex.training.schedule import cosine_rate
+from pathdex.training.warm_start import WarmStart
 from pathdex.training.windows import cut_windows
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class EncoderPhase(Phase):
     """
 
     name = "encoder"
+    epoch_cost = 3.0
 
     def __init__(
         self,
@@ -49,20 +51,28 @@ class EncoderPhase(Phase):
         records: Sequence[dict[str, Any]] = (),
         held_out: Queries | None = None,
         group: Group | None = None,
+        start: WarmStart | None = None,
     ) -> None:
         """If `next_items` is not set, the first epochs learn both horizons, and `held_out` decides.
 
-        `records` is the training log, which then holds the choice.
+        `records` is the training log, which then holds the choice. With `start`, only the second half of the epochs is
+        trained.
         """
         self.network, self.config, self.data, self.random, self.records = network, config, data, random, records
-        self.epochs, self.held_out = config.epochs, held_out
+        self.start, self.held_out = start, held_out
+        self.skipped = 0 if start is None else config.epochs // 2
+        self.epochs = config.epochs - self.skipped
         self.decided_after = decision_epoch(self.epochs, data.num_interactions)
         self.best = BestWeights(network)
         self.reranker = RerankerStep(network, config, data.item_counts(), group)
 
     def begin(self) -> None:
-        if self.config.bias_start == "log-count":
-            self.network.items.set_bias(centred_log_counts(self.data.item_counts()))
+        bias = centred_log_counts(self.data.item_counts()) if self.config.bias_start == "log-count" else None
+        if self.start is not None:
+            self.start.restore(self.network, bias)
+            self.reranker.rows.table = self.network.items.rows
+        elif bias is not None:
+            self.network.items.set_bias(bias)
 
     def begin_epoch(self, epoch: int) -> int:
         config, sequences = self.config, self.data.sequences
@@ -108,7 +118,7 @@ class EncoderPhase(Phase):
     def step(self, epoch: int, step: int) -> Mapping[str, float]:
         random = self._seeded(epoch, step)
         batch = self.windows.batch(self.batches[step]).read_earlier(self.readers, self.mapped)
-        rate = cosine_rate((epoch + step / len(self.batches)) / self.epochs)
+        rate = cosine_rate((self.skipped + epoch + step / len(self.batches)) / self.config.epochs)
         return self.reranker(batch, random, rate=rate)[0]
 
     def _seeded(self, epoch: int, step: int) -> np.random.Generator:
@@ -162,11 +172,18 @@ class JointPhase(EncoderPhase):
         data: Interactions,
         random: RandomStreams,
         assigner: PathAssigner,
+        start: WarmStart | None = None,
     ) -> None:
-        super().__init__(network, config, data, random, assigner.records)
+        super().__init__(network, config, data, random, assigner.records, start=start)
         self.assigner = assigner
         samples = assigner.config.score_samples * data.num_items / data.num_interactions
         self.scored_share = min(1.0, samples)
+
+    def begin(self) -> None:
+        super().begin()
+        if self.start is not None:
+            vectors = self.network.items.outputs(self.network.items.rows).cpu().numpy()
+            self.assigner.paths = self.start.place(self.assigner.paths, vectors)
 
     def step(self, epoch: int, step: int) -> Mapping[str, float]:
         random = self._seeded(epoch, step)

@@ -23,7 +23,7 @@ HELD_OUT_SHARE = 10
 """Without validation data, one user in this many loses the second half of the sequence to the held-out queries."""
 SIZES = (10, 50)
 """Numbers of recommendations at which choices are compared."""
-BLOCK_SCORES = 50_000_000
+BLOCK_SCORES = 20_000_000
 """Scores that are computed at a time."""
 
 
@@ -80,7 +80,7 @@ def exhaustive_f_measures(
     ranked, block = [], max(1, BLOCK_SCORES // network.num_items)
     for begin in range(0, len(queries), block):
         rows = np.arange(begin, min(begin + block, len(queries)))
-        scores = users[begin : begin + block] @ vectors.T + bias
+        scores = (users[begin : begin + block] @ vectors.T).add_(bias)
         seen = queries.history.take(rows)
         owner = torch.from_numpy(np.repeat(np.arange(len(rows)), seen.lengths)).to(scores.device)
         own, places = network.items.find(torch.from_numpy(seen.values.astype(np.int64)).to(scores.device))

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.model.network import Network
+from pathdex.storage.scratch import blocks, scratch_array
 from pathdex.training.held_out import describe_sizes, exhaustive_f_measures, percent
 from pathdex.training.windows import draw_readers
 
@@ -57,8 +58,11 @@ def draw_horizons(
     readers = draw_readers(sequences, reach, generator)
     if reach == 1:
         return readers, None
-    near = generator.random(len(readers)) < NEAR_SHARE
-    return np.where(near, np.arange(len(readers)), readers), near
+    near: NDArray[np.bool_] = scratch_array(len(readers), np.bool_)
+    for part in blocks(len(readers)):
+        near[part] = generator.random(part.stop - part.start) < NEAR_SHARE
+        readers[part] = np.where(near[part], np.arange(part.start, part.stop), readers[part])
+    return readers, near
 
 
 def decision_epoch(epochs: int, num_samples: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,9 +13,11 @@ import torch
 from numpy.typing import NDArray
 
 from pathdex.errors import ConfigError, Problem
-from pathdex.training.callbacks import Callback, StepProgress, following
+from pathdex.training.callbacks import Callback, StepProgress, describe_record, following
 from pathdex.training.checkpointing import Checkpointer
 from pathdex.training.determinism import deterministic
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Phase(ABC):
 
     name: str
     epochs: int
+    epoch_cost: float = 1.0
+    """How long an epoch takes, relative to those of other phases; for estimates of the time left."""
 
     def begin(self) -> None:  # noqa: B027
         """Called before the first epoch, but not when training resumes within the phase."""
@@ -140,6 +145,7 @@ class TrainingLoop:
             self.records.append(record)
             self.cursor = Cursor(self.cursor.phase, epoch + 1)
             self._save()
+            log.info("%s", describe_record(record))
             callback.on_epoch_end(record)
         phase.end()
 
@@ -150,12 +156,19 @@ class TrainingLoop:
             losses, done = phase.step(epoch, step), step + 1
             sums = {name: sums.get(name, 0.0) + loss for name, loss in losses.items()}
             means = {name: value / done for name, value in sums.items()}
-            callback.on_step_end(StepProgress(phase.name, epoch + 1, phase.epochs, done, steps, means))
+            share = self._share(phase, epoch + done / steps)
+            callback.on_step_end(StepProgress(phase.name, epoch + 1, phase.epochs, done, steps, means, share))
             self.cursor.step, self.cursor.sums = done, sums
             self.cursor.seconds = time.monotonic() - started
             if self.checkpointer is not None and self.checkpointer.due():
                 self._save()
         return {name: value / steps for name, value in sums.items()}
+
+    def _share(self, phase: Phase, epochs: float) -> float:
+        """The share of all phases that is done after some epochs of one."""
+        costs = [one.epochs * one.epoch_cost for one in self.phases]
+        earlier = sum(costs[: self.phases.index(phase)])
+        return min(1.0, (earlier + epochs * phase.epoch_cost) / max(sum(costs), 1e-9))
 
     def _save(self) -> None:
         if self.checkpointer is None:

@@ -19,12 +19,13 @@ from pathdex.index.initialization import random_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.kernels.paths import split_codes
 from pathdex.model.network import Network
+from pathdex.storage.scratch import permutation
 from pathdex.training.candidate_target import QUERIES, TOLERANCE, TRIALS, candidates_per_query, first_path_size
 from pathdex.training.health_checks import index_warnings
 from pathdex.training.loop import TrainingState
 from pathdex.training.m_step import MStep, m_step
 from pathdex.training.random_streams import RandomStreams, Stream
-from pathdex.training.scoring import ItemSamples, collect_item_scores, stream_scores
+from pathdex.training.scoring import ItemSamples, PositionVectors, collect_item_scores, stream_scores
 
 
 class PathAssigner:
@@ -60,7 +61,7 @@ class PathAssigner:
         config = self.config
         stream_scores(self.network.structure, users, targets, self.table, config.score_beam, config.decay)
 
-    def collect_scores(self, vectors: NDArray[np.float32], generator: np.random.Generator) -> float:
+    def collect_scores(self, vectors: NDArray[np.float32] | PositionVectors, generator: np.random.Generator) -> float:
         """Score paths for all items under the current network, from the user vector of each interaction.
 
         Returns the elapsed seconds.
@@ -130,7 +131,7 @@ class PathAssigner:
             if wanted is None or vectors is None:
                 return step, path_size, {}
             generator = random.generator(Stream.PROBE_QUERIES, epoch)
-            chosen = generator.permutation(self.data.num_interactions)[:QUERIES]
+            chosen = permutation(self.data.num_interactions, generator)[:QUERIES].copy()
             found = candidates_per_query(self.network.structure, vectors[chosen], step.paths, config)
             if abs(found - wanted) <= TOLERANCE * wanted or trial == TRIALS - 1:
                 break

@@ -20,9 +20,22 @@ from pathdex.index.scores import ScoreTable
 from pathdex.kernels.structure import StructureWeights
 from pathdex.model.beam import beam_search
 from pathdex.model.structure import LayerNetwork, MLPStructure, path_log_probabilities
+from pathdex.storage.scratch import BLOCK, blocks, scratch_array
 
 CHUNK, WIDTH = 1 << 23, 512
 """Size of the largest intermediate tensor, and its approximate size per sample."""
+
+
+class PositionVectors:
+    """The user vector that predicts each interaction, gathered when it is needed."""
+
+    def __init__(self, vectors: NDArray[np.float32], readers: NDArray[np.int64] | None = None) -> None:
+        """The vectors before each interaction; `readers` are the numbers of those that predict it, or all its own."""
+        self.vectors, self.readers = vectors, readers
+
+    def __getitem__(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = self.vectors[positions if self.readers is None else self.readers[positions]]
+        return found
 
 
 class ItemSamples:
@@ -30,14 +43,24 @@ class ItemSamples:
 
     def __init__(self, targets: NDArray[np.int32], num_items: int, own: NDArray[np.bool_] | None = None) -> None:
         """With `own` (item,), only samples of these items are kept and yielded; the draws are those of all items."""
-        self.counts, self.own = np.bincount(targets, minlength=num_items), own
+        size = max(BLOCK, num_items)
+        self.own, self.counts = own, np.zeros(num_items, np.int64)
+        for part in blocks(len(targets), size):
+            self.counts += np.bincount(targets[part], minlength=num_items)
         kept = self.counts if own is None else np.where(own, self.counts, 0)
         self.offsets = np.concatenate([[0], np.cumsum(kept)])
-        if own is None:
-            self.order = np.argsort(targets, kind="stable")
-        else:
-            places = np.flatnonzero(own[targets])
-            self.order = places[np.argsort(targets[places], kind="stable")]
+        self.order = scratch_array(int(self.offsets[-1]), np.int64)
+        free = self.offsets[:-1].copy()
+        for part in blocks(len(targets), size):
+            order = np.argsort(targets[part], kind="stable")
+            if own is not None:
+                order = order[own[targets[part][order]]]
+            found = targets[part][order]
+            counts = np.bincount(found, minlength=num_items)
+            # An item's samples of this block follow those of the blocks before.
+            before = np.cumsum(counts) - counts
+            self.order[(free - before)[found] + np.arange(len(order))] = order + part.start
+            free += counts
 
     def draw(
         self, max_samples: int, generator: np.random.Generator
@@ -84,7 +107,7 @@ def score_items(structure: LayerNetwork, users: Tensor, beam_size: int, keep: in
 
 def collect_item_scores(
     structure: LayerNetwork,
-    vectors: NDArray[np.float32],
+    vectors: NDArray[np.float32] | PositionVectors,
     samples: ItemSamples,
     table: ScoreTable,
     paths: NDArray[np.int64],

@@ -16,6 +16,7 @@ from pathdex.data.interactions import Interactions
 from pathdex.index.initialization import residual_kmeans_paths
 from pathdex.kernels.gather import take_rows
 from pathdex.model.network import Network
+from pathdex.storage.scratch import permutation
 from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arrays
 from pathdex.training.choices import next_items
 from pathdex.training.e_step import StructureStep, position_vectors
@@ -23,6 +24,8 @@ from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.path_assigner import PathAssigner
 from pathdex.training.random_streams import RandomStreams, Stream
 from pathdex.training.schedule import cosine_rate
+from pathdex.training.scoring import PositionVectors
+from pathdex.training.warm_start import WarmStart
 from pathdex.training.windows import draw_readers
 
 
@@ -44,8 +47,9 @@ class StructurePhase(Phase):
         assigner: PathAssigner,
         *,
         seed: int,
+        start: WarmStart | None = None,
     ) -> None:
-        self.network, self.config, self.data = network, config, data
+        self.network, self.config, self.data, self.start = network, config, data, start
         self.random, self.assigner, self.seed = random, assigner, seed
         each = config.structure_epochs
         self.m_steps = range(each - 1, config.rounds * each, each)
@@ -63,9 +67,11 @@ class StructurePhase(Phase):
 
     def begin(self) -> None:
         config = self.config
-        if config.start == "residual-kmeans":
+        vectors = self.network.items.outputs(self.network.items.rows).cpu().numpy()
+        if self.start is not None and config.schedule == "warm":
+            self.assigner.paths = self.start.place(self.assigner.paths, vectors)
+        elif config.start == "residual-kmeans":
             assert config.num_nodes is not None
-            vectors = self.network.items.outputs(self.network.items.rows).cpu().numpy()
             self.assigner.paths = residual_kmeans_paths(
                 vectors, config.paths_per_item, config.num_nodes, config.depth, seed=self.seed
             )
@@ -73,7 +79,7 @@ class StructurePhase(Phase):
     def begin_epoch(self, epoch: int) -> int:
         targets = self.data.sequences.values
         self.readers = self._readers(Stream.TARGETS, epoch)
-        self.order = self.random.generator(Stream.ORDER, epoch).permutation(len(targets))
+        self.order = permutation(len(targets), self.random.generator(Stream.ORDER, epoch))
         self.num_steps = -(-len(targets) // self.batch_size)
         return self.num_steps
 
@@ -92,9 +98,10 @@ class StructurePhase(Phase):
     def end_epoch(self, epoch: int) -> dict[str, Any]:
         if epoch not in self.m_steps:
             return {}
-        vectors = self.vectors
+        readers = None
         if next_items(self.config, self.assigner.records) > 1:
-            vectors = vectors[self._readers(Stream.SCORE_TARGETS, epoch)]
+            readers = self._readers(Stream.SCORE_TARGETS, epoch)
+        vectors = PositionVectors(self.vectors, readers)
         seconds = self.assigner.collect_scores(vectors, self.random.generator(Stream.SCORE_SAMPLES, epoch))
         return {**self.assigner.m_step(self.random, epoch, self.vectors), "score_seconds": seconds}
 

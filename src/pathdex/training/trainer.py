@@ -24,12 +24,10 @@ from pathdex.training.path_assigner import PathAssigner
 from pathdex.training.random_streams import RandomStreams
 from pathdex.training.setup import prepare
 from pathdex.training.structure_phase import StructurePhase
+from pathdex.training.warm_start import SHARED, WarmStart, check_same
 
 if TYPE_CHECKING:
     from pathdex.training.distributed.group import Group
-
-SHARED = ("encoder", "embedding_dim", "history_length", "shared_items")
-"""Hyper-parameters that must agree to reuse an encoder's weights."""
 
 
 class Trainer:
@@ -50,25 +48,31 @@ class Trainer:
         callbacks: Sequence[Callback] | None = (),
         checkpoint: Path | None = None,
         group: Group | None = None,
+        start: WarmStart | None = None,
     ) -> None:
         """`held_out` are queries to choose hyper-parameters by that the configuration leaves open.
 
-        With a `group`, every worker has a trainer, and each method is called by all of them.
+        With a `group`, every worker has a trainer, and each method is called by all of them. `start` is an earlier
+        model to continue from; new items are placed once they have vectors.
         """
         prepare(data, options)
+        if start is not None and config.num_nodes is None:
+            config = config.replace(num_nodes=start.config.num_nodes)
         self.config, self.options, self.data, self.held_out = resolve(config, data), options, data, held_out
         self.records: list[dict[str, Any]] = []
         self.group = group
         self._whole: WholeModel | None = None
         self._was_gathered = False
-        saved = checkpointer(checkpoint, self.config.to_dict(), options, data, held_out)
+        if start is not None:
+            start.check(self.config)
+        saved = checkpointer(checkpoint, self.config.to_dict(), options, data, held_out, start)
         if group is not None:
             from pathdex.training.distributed.parts import sharded_checkpointer, sharded_parts
 
-            parts: Parts = sharded_parts(self.config, options, data, held_out, self.records, group)
+            parts: Parts = sharded_parts(self.config, options, data, held_out, self.records, group, start)
             saved = sharded_checkpointer(saved, group, data.num_items)
         else:
-            parts = training_parts(self.config, options, data, held_out, self.records)
+            parts = training_parts(self.config, options, data, held_out, self.records, start)
         self.network, self.assigner, self.encoder, self.structure = parts
         self.loop = TrainingLoop(
             [self.encoder, self.structure], callbacks, saved, records=self.records, device=options.device
@@ -124,17 +128,7 @@ class Trainer:
         if self.config.schedule != "warm":
             rule = "trains the encoder jointly with the paths"
             raise ConfigError([Problem(rule, "schedule", self.config.schedule, "use 'warm'")])
-        differing = [name for name in SHARED if getattr(config, name) != getattr(self.config, name)]
-        if differing:
-            raise ConfigError(
-                Problem(
-                    f"the trained encoder has {getattr(config, name)!r}",
-                    name,
-                    getattr(self.config, name),
-                    "choose the same, or train from scratch",
-                )
-                for name in differing
-            )
+        check_same(config, self.config, SHARED)
         if len(weights[ITEM_ROWS]) != self.data.num_items:
             raise DataError(
                 f"data has {self.data.num_items:,} items and the trained encoder {len(weights[ITEM_ROWS]):,}: "
@@ -158,17 +152,19 @@ def training_parts(
     data: Interactions,
     held_out: Queries | None,
     records: list[dict[str, Any]],
+    start: WarmStart | None,
 ) -> Parts:
     """Network, paths and phases of a training in one process."""
     network = Network(config, data.num_items, config).place(options.device)
     assigner = PathAssigner(network, config, data, records, seed=options.seed)
     first, second = (RandomStreams(options.seed, phase) for phase in range(2))
     encoder = (
-        EncoderPhase(network, config, data, first, records, held_out)
+        EncoderPhase(network, config, data, first, records, held_out, start=start)
         if config.schedule == "warm"
-        else JointPhase(network, config, data, first, assigner)
+        else JointPhase(network, config, data, first, assigner, start)
     )
-    return network, assigner, encoder, StructurePhase(network, config, data, second, assigner, seed=options.seed)
+    structure = StructurePhase(network, config, data, second, assigner, seed=options.seed, start=start)
+    return network, assigner, encoder, structure
 
 
 def train_encoder(
@@ -200,6 +196,7 @@ def checkpointer(
     options: RunOptions,
     data: Interactions,
     held_out: Queries | None = None,
+    start: WarmStart | None = None,
 ) -> Checkpointer | None:
     """A checkpointer for this training; None without a path."""
     if path is None:
@@ -211,6 +208,8 @@ def checkpointer(
         else [len(held_out), *(int(one.values.sum()) for one in (held_out.history, held_out.truth))]
     )
     identity = {"config": dict(config), "seed": options.seed, "data": shape, "validation": queries}
+    if start is not None:
+        identity["start"] = start.identity()
     return Checkpointer(path, identity)
 
 

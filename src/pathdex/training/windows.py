@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
 from pathdex.model.dropout import BatchPart
+from pathdex.storage.scratch import blocks, scratch_array
 
 START = -1
 SORTED_BATCHES = 32
@@ -147,12 +148,16 @@ def draw_readers(sequences: Ragged, reach: int, generator: np.random.Generator) 
     Drawn from the position itself and the `reach - 1` before it in the same sequence, the one at distance d with a
     probability proportional to 1 / (d + 1): near items say most about each other.
     """
-    position = np.arange(len(sequences.values))
-    before = position - np.repeat(sequences.offsets[:-1], sequences.lengths)
-    choices = np.minimum(before + 1, reach)
+    offsets, count = sequences.offsets, len(sequences.values)
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, reach + 1))])
-    distance = np.searchsorted(harmonic, generator.random(len(position)) * harmonic[choices], side="right") - 1
-    readers: NDArray[np.int64] = position - np.minimum(distance, choices - 1)
+    readers: NDArray[np.int64] = scratch_array(count, np.int64)
+    for part in blocks(count):
+        position = np.arange(part.start, part.stop)
+        before = position - offsets[np.searchsorted(offsets, position, side="right") - 1]
+        choices = np.minimum(before + 1, reach)
+        drawn = generator.random(len(position)) * harmonic[choices]
+        distance = np.searchsorted(harmonic, drawn, side="right") - 1
+        readers[part] = position - np.minimum(distance, choices - 1)
     return readers
 
 

@@ -13,7 +13,7 @@ from pathdex.training.stream.options import StreamOptions
 from pathdex.training.stream.state import StreamState
 
 CONFIG = Config(embedding_dim=8, history_length=4, num_nodes=4, depth=2, path_size=4, structure_hidden=8)
-OPTIONS = StreamOptions(batch_events=8, m_step_events=40, admit_after=1)
+OPTIONS = StreamOptions(batch_events=8, m_step_events=40, admit_after=1, replay_events=20)
 
 
 def copied(state):

@@ -158,6 +158,17 @@ def test_replayed_histories_are_learned_from():
     assert losses["softmax"] < 1.0
 
 
+@pytest.mark.parametrize(("wanted", "steps"), [(1, 2), (2, 3), (3, 4), (9, 5)])
+def test_replayed_histories_can_share_several_steps(wanted, steps, monkeypatch):
+    learner, seen = learner_of(20), []
+    learner.replay_steps = wanted
+    step = learner._step
+    monkeypatch.setattr(learner, "_step", lambda batch, generator: seen.append(batch) or step(batch, generator))
+    learner.learn(Samples([[0]], np.array([1]), [[2, 3], [4, 5], [6, 7], [8, 9]]))
+    assert len(seen) == steps
+    assert sorted(np.concatenate([batch.targets for batch in seen[:-1]]).tolist()) == list(range(2, 10))
+
+
 def test_the_rate_scales_the_learning_rates():
     moved = []
     for rate in (1.0, 0.1):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pathdex.training.stream.replay import RecentUsers, draw_window, first_target, replay_batch
+from pathdex.training.stream.replay import KEEP, RecentUsers, draw_window, first_target, merge_recent, replay_batch
 
 
 def batch_of(histories, length=4, next_items=1, seed=0):
@@ -94,6 +94,50 @@ def test_the_users_survive_a_checkpoint():
     drawn = [one.draw(30, 69, lambda user: [len(user), 1], np.random.default_rng(1)) for one in (users, other)]
     assert drawn[0] == drawn[1]
     assert sorted(drawn[1]) == [[0, 1], [1, 1], [2, 1]]
+
+
+@pytest.mark.parametrize("steps", [[3], [2, 2], [0, 4, 1], [9, 2], [1, 9, 0, 3]])
+def test_changes_since_each_checkpoint_give_the_users_of_the_last(steps):
+    users, number = RecentUsers(4), 0
+    found = users.state_dict()
+    for step in steps:
+        for _ in range(step):
+            users.append(f"u{number}")
+            number += 1
+        change = users.changes_dict()
+        assert len(change["ends"]) == min(step, 4)
+        found = merge_recent(found, change)
+        users.committed()
+    assert {name: array.tolist() for name, array in found.items()} == {
+        name: array.tolist() for name, array in users.state_dict().items()
+    }
+
+
+def test_a_change_of_an_earlier_version_holds_all_users():
+    users, other = RecentUsers(4), RecentUsers(4)
+    users.append("a")
+    other.append("b")
+    change = {name: array for name, array in other.state_dict().items() if name != KEEP}
+    assert merge_recent(users.state_dict(), change)["names"].tobytes() == b"b"
+
+
+def test_the_latest_users_come_once_by_their_last_event():
+    users = RecentUsers(4)
+    for user in "abcdcb":
+        users.append(user)
+    assert users.latest(10) == ["d", "c", "b"]
+    assert users.latest(2) == ["c", "b"]
+
+
+def test_draws_after_a_restart_are_those_without_one():
+    users, other = RecentUsers(5), RecentUsers(5)
+    for number in range(13):
+        users.append(f"u{number % 7}")
+    other.load_state_dict(users.state_dict())
+    for one in (users, other):
+        one.append("u9")
+    drawn = [one.draw(4, 69, lambda user: [int(user[1:]), 0], np.random.default_rng(2)) for one in (users, other)]
+    assert drawn[0] == drawn[1]
 
 
 def windows_of(size, keep=100, length=4):

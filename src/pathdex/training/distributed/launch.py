@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from pathdex.errors import ConfigError, Problem, WorkerError
+from pathdex.errors import ConfigError, PathdexError, Problem, WorkerError
 
 if TYPE_CHECKING:
     from pathdex.training.distributed.group import Group
@@ -22,7 +22,7 @@ TIMEOUT = 300.0
 """Seconds that a worker waits for others in a collective."""
 LATE = 5.0
 """A worker that lost another one reports it so many seconds later: the launcher ends it before, and only the worker
-that failed reports an error."""
+that failed reports an error. An error of all workers is reported by the first."""
 _SET_PARENT_DEATH_SIGNAL = 1  # prctl(2)
 
 
@@ -84,7 +84,10 @@ def joined(place: WorkerPlace | None, device: str, timeout: float = TIMEOUT) -> 
     try:
         yield group
     except WorkerError:
-        time.sleep(LATE)
+        time.sleep(LATE if group.is_first else 2 * LATE)
+        raise
+    except PathdexError:
+        time.sleep(0 if group.is_first else LATE)
         raise
     finally:
         with suppress(RuntimeError):

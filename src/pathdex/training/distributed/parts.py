@@ -22,14 +22,16 @@ from pathdex.training.distributed.rows import gather_items
 from pathdex.training.distributed.structure_phase import ShardedStructurePhase
 from pathdex.training.encoder_phase import EncoderPhase
 from pathdex.training.random_streams import RandomStreams
+from pathdex.training.warm_start import WarmStart
 
 
-def check_parameters(config: Config, num_items: int, size: int) -> None:
-    """`ConfigError` with everything that several workers cannot train."""
+def check_parameters(config: Config, workers: int, num_items: int | None = None, *, starts: bool = False) -> None:
+    """`ConfigError` with everything that several workers cannot train; `starts` says whether from an earlier model."""
+    if workers == 1:
+        return
     problems = []
-    if size > num_items:
-        rule = f"must be at most the number of items, {num_items:,}"
-        problems.append(Problem(rule, "workers", size, "use fewer"))
+    if num_items is not None and workers > num_items:
+        problems.append(Problem(f"must be at most the number of items, {num_items:,}", "workers", workers, "use fewer"))
     if config.schedule != "warm":
         rule = "is trained by one process only, since its joint epochs score paths after every step"
         problems.append(Problem(rule, "schedule", config.schedule, "use 'warm', or train with one worker"))
@@ -38,6 +40,9 @@ def check_parameters(config: Config, num_items: int, size: int) -> None:
         problems.append(
             Problem(rule, "candidates_per_query", config.candidates_per_query, "set path_size, or use one worker")
         )
+    if starts:
+        rule = "a start from an earlier model (--from, start_from) needs that whole model, so it is for one process"
+        problems.append(Problem(rule, remedy="train from scratch, or use one worker"))
     if problems:
         raise ConfigError(problems)
 
@@ -49,10 +54,11 @@ def sharded_parts(
     held_out: Queries | None,
     records: list[dict[str, Any]],
     group: Group,
+    start: WarmStart | None,
 ) -> tuple[Network, ShardedPathAssigner, EncoderPhase, ShardedStructurePhase]:
     """Network, paths and phases of one worker."""
     check_agreement(group, facts(config, options, data, held_out))
-    check_parameters(config, data.num_items, group.size)
+    check_parameters(config, group.size, data.num_items, starts=start is not None)
 
     def sharded_table(num_items: int, dim: int, shared: bool) -> ShardedItemTable:
         return ShardedItemTable(group, num_items, dim, shared=shared)

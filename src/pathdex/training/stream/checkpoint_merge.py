@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pathdex.training.loop import TrainingState
 from pathdex.training.stream.attribute_index import AttributeIndex
 from pathdex.training.stream.catalogue import StreamCatalogue
-from pathdex.training.stream.state import ATTRIBUTES, CATALOGUE, SLOTS, has_row_per_slot, under
+from pathdex.training.stream.replay import merge_recent
+from pathdex.training.stream.state import ATTRIBUTES, CATALOGUE, RECENT, SLOTS, has_row_per_slot, under
 
 
 def merge_changes(full: TrainingState, changes: Sequence[TrainingState]) -> TrainingState:
     """The state of the last checkpoint, from `StreamState.state_dict` and later `StreamState.changes_dict`.
 
-    Only what belongs to slots is merged. All else is that of the last checkpoint; earlier histories have been committed
-    to their file.
+    What belongs to slots and the recent users are merged. All else is that of the last checkpoint; earlier histories
+    have been committed to their file.
     """
     if not changes:
         return full
@@ -29,15 +32,18 @@ def merge_changes(full: TrainingState, changes: Sequence[TrainingState]) -> Trai
         first = full.arrays[name]
         arrays[name] = np.zeros((size, *first.shape[1:]), first.dtype)
         arrays[name][: len(first)] = first
+    recent: Mapping[str, NDArray[Any]] = under(RECENT, full.arrays)
     for change in changes:
         slots = change.arrays[SLOTS]
         catalogue.update(slots, under(CATALOGUE, change.arrays))
         attributes.update(under(ATTRIBUTES, change.arrays))
+        recent = merge_recent(recent, under(RECENT, change.arrays))
         for name, values in change.arrays.items():
             if has_row_per_slot(name):
                 arrays[name][slots] = values
     arrays |= {f"{CATALOGUE}{name}": one for name, one in catalogue.state_dict().items()}
     arrays |= {f"{ATTRIBUTES}{name}": one for name, one in attributes.state_dict().items()}
+    arrays |= {f"{RECENT}{name}": one for name, one in recent.items()}
     return TrainingState(changes[-1].values, arrays)
 
 

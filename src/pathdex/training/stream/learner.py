@@ -60,16 +60,17 @@ class StreamLearner:
 
     A batch updates encoder and item vectors on Q_softmax, the structure model on Q_str over the same user vectors, and
     the score table by the streaming update of Section 3. Its items then move to their best paths. Replayed histories
-    are a gradient step of their own before that of the new events; they change no scores, counts or paths.
+    are gradient steps of their own before that of the new events; they change no scores, counts or paths.
 
     Differs from the paper: an item's own paths are always among those that are scored. Otherwise they fall out of its
     list wherever the beam does not reach them, and items drift to the paths of popular ones.
     """
 
-    def __init__(self, config: Config, *, seed: int = 0, rate: float = 1.0) -> None:
+    def __init__(self, config: Config, *, seed: int = 0, rate: float = 1.0, replay_steps: int = 1) -> None:
         """`rate` multiplies the learning rates of encoder and item vectors."""
         assert config.num_nodes is not None
         self.config, self.seed, self.rate, self.steps = config, seed, rate, 0
+        self.replay_steps = replay_steps
         torch.manual_seed(seed)
         self.network = Network(config, 0, config)
         self.reranker = RerankerStep(self.network, config, np.empty(0, np.int64))
@@ -205,9 +206,10 @@ class StreamLearner:
         seed_step(int(generator.integers(2**62)), self.network.device)
         targets = samples.targets
         with deterministic(self.network.device):
-            if samples.replayed:
-                length, reach = self.config.history_length, self.config.next_items or 1
-                self._step(replay_batch(samples.replayed, length, reach, generator), generator)
+            length, reach = self.config.history_length, self.config.next_items or 1
+            for first in range(min(self.replay_steps, len(samples.replayed))):
+                part = samples.replayed[first :: self.replay_steps]
+                self._step(replay_batch(part, length, reach, generator), generator)
             losses, users, nodes = self._step(self._batch(samples), generator)
             self._update_scores(users, targets, nodes)
         touched = np.unique(targets)

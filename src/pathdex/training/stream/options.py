@@ -19,7 +19,8 @@ class StreamOptions:
         low=0.0,
         high=64.0,
     )
-    replay_events: int = parameter(100_000, "replayed users are those of the last so many events", low=1)
+    replay_steps: int = parameter(1, "gradient steps that share the replayed samples of a batch", low=1, high=64)
+    replay_events: int = parameter(1_000_000, "replayed users are those of the last so many events", low=1)
     replay_history: int = parameter(
         69,
         "latest items kept of a user, to replay windows of them; at least the `history_length` that the encoder reads",

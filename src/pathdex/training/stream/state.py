@@ -34,9 +34,9 @@ M_STEP_WAIT = 4
 """The paths of a full M-step are taken after this part of the events between two of them; it has so long to finish."""
 WAITING_ITEMS = 100_000
 """Items that wait for admission; the ones that waited longest are forgotten first."""
-CATALOGUE, ATTRIBUTES, SLOTS, LAST_SEEN = "catalogue.", "attributes.", "slots", "last_seen"
+CATALOGUE, ATTRIBUTES, RECENT, SLOTS, LAST_SEEN = "catalogue.", "attributes.", "recent.", "slots", "last_seen"
 """Names of arrays in a checkpoint. `SLOTS` are those that changed since the checkpoint before."""
-_HISTORIES, _WAITING, _RECENT, _CHANGES = "histories.", "waiting.", "recent.", "changes."
+_HISTORIES, _WAITING, _CHANGES = "histories.", "waiting.", "changes."
 
 
 @dataclass
@@ -95,7 +95,9 @@ class StreamState:
         """`histories` is a file for histories that outgrow memory."""
         self.options = options or StreamOptions()
         self.config = resolve_for_stream(config, self.options)
-        self.learner = StreamLearner(self.config, seed=seed, rate=self.options.learning_rate_scale)
+        self.learner = StreamLearner(
+            self.config, seed=seed, rate=self.options.learning_rate_scale, replay_steps=self.options.replay_steps
+        )
         self.catalogue = StreamCatalogue()
         kept = max(self.config.history_length, self.options.replay_history if self.options.replay else 0)
         self.histories = UserHistories(kept, histories)
@@ -206,9 +208,9 @@ class StreamState:
         self.learner.changed.mark([slot])
         return None
 
-    def recent_histories(self) -> Ragged:
-        """The kept histories of the users of recent events, in slots."""
-        rows = [self._known_history(user) for user in self._recent.distinct()]
+    def recent_histories(self, most: int) -> Ragged:
+        """The kept histories of the users of recent events, at most so many, in slots."""
+        rows = [self._known_history(user) for user in self._recent.latest(most)]
         return Ragged.from_rows([np.array(row, np.int32) for row in rows if row])
 
     def _replayed(self, samples: int) -> list[list[int]]:
@@ -312,6 +314,7 @@ class StreamState:
 
     def _state_dict(self, slots: NDArray[np.int64] | None) -> TrainingState:
         learner = self.learner.state_dict(slots)
+        recent = self._recent.state_dict() if slots is None else self._recent.changes_dict()
         return TrainingState(
             {
                 **learner.values,
@@ -328,7 +331,7 @@ class StreamState:
                 **{f"{_WAITING}{name}": one for name, one in _packed(self._waiting).items()},
                 **{f"{_CHANGES}{name}": one for name, one in self.changes.state_dict().items()},
                 **{f"{ATTRIBUTES}{name}": one for name, one in self.attributes.state_dict(slots).items()},
-                **{f"{_RECENT}{name}": one for name, one in self._recent.state_dict().items()},
+                **{f"{RECENT}{name}": one for name, one in recent.items()},
                 **{f"{_HISTORIES}{name}": one for name, one in self.histories.journal().items()},
             },
         )
@@ -338,6 +341,7 @@ class StreamState:
         self.histories.commit(self.checkpoints + 1)
         self.checkpoints += 1
         self.learner.changed.clear(SAVED)
+        self._recent.committed()
 
     def load_state_dict(self, state: TrainingState) -> None:
         """Return to a checkpoint."""
@@ -352,7 +356,7 @@ class StreamState:
         self.changes.load_state_dict(under(_CHANGES, state.arrays))
         self.attributes.load_state_dict(under(ATTRIBUTES, state.arrays))
         self.use_table(self.table)
-        self._recent.load_state_dict(under(_RECENT, state.arrays))
+        self._recent.load_state_dict(under(RECENT, state.arrays))
         self._since_m_step = values["since_m_step"]
         self._last_seen.load(state.arrays[LAST_SEEN])
         self.histories.recover(under(_HISTORIES, state.arrays), self.checkpoints)

@@ -1,0 +1,186 @@
+"""Split a Deep Retrieval model into shards by item."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pathdex.data.item_details import ItemDetails
+from pathdex.data.ragged import take_slices
+from pathdex.data.vocabulary import UNKNOWN, Vocabulary
+from pathdex.errors import ConfigError, Problem, StorageError
+from pathdex.index.postings import Postings
+from pathdex.kernels.encoders import ENCODERS
+from pathdex.kernels.neighbours import NO_NEIGHBOURS, Neighbours
+from pathdex.kernels.types import Ints
+from pathdex.progress import Progress
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.recommenders.model_state import ModelState
+from pathdex.recommenders.registry import load
+from pathdex.recommenders.shard import MOST_SHARDS, DeepRetrievalShard, ShardFacts
+from pathdex.retrieval.retriever import log_path_weights
+from pathdex.storage.atomic import atomic_folder
+from pathdex.storage.bundle import bundle_version
+from pathdex.storage.live_folder import is_live_folder
+from pathdex.storage.run_folder import find_bundle
+
+LISTING = "shards.json"
+"""In a folder of shards: the version of the whole model and the number of shards."""
+
+
+@dataclass(frozen=True)
+class ShardedModel:
+    """A folder of shards."""
+
+    folders: list[Path]
+    version: str
+
+
+def write_shards(
+    model: Path, shards: int, out: Path, *, overwrite: bool = False, progress: Progress | None = None
+) -> ShardedModel:
+    """Write the shards of a saved model to `out/shard-1` .. `out/shard-N`, all or none.
+
+    `overwrite` replaces a folder of shards. `progress(done, total)` is called after each shard.
+    """
+    if not 1 <= shards <= MOST_SHARDS:
+        raise ConfigError([Problem(f"must be between 1 and {MOST_SHARDS}", "shards", shards)])
+    if is_live_folder(model):
+        raise ConfigError(
+            [Problem("is a live folder, whose deltas shards cannot follow", "model", str(model), "shard a saved model")]
+        )
+    found = load(model)
+    if not isinstance(found, DeepRetrieval) or isinstance(found, DeepRetrievalShard):
+        rule = f"holds a {found.name} model, and only deep-retrieval models have shards"
+        raise ConfigError([Problem(rule, "model", str(model), "pass a whole deep-retrieval model")])
+    if shards > max(1, len(found.items)):
+        rule = f"must be at most the number of items, {len(found.items)}"
+        raise ConfigError([Problem(rule, "shards", shards, "use fewer shards")])
+    if out.exists():
+        if not overwrite:
+            raise StorageError(f"{out} exists; choose another folder, remove it, or replace it with --overwrite")
+        if not (out / LISTING).is_file():
+            raise StorageError(f"{out} is not a folder of shards, so it is not overwritten; choose another folder")
+    version = bundle_version(find_bundle(model))
+    with atomic_folder(out, overwrite=overwrite) as folder:
+        for number, shard in enumerate(split_model(found, shards, version), start=1):
+            shard.save(folder / f"shard-{number}")
+            if progress is not None:
+                progress(number, shards)
+        (folder / LISTING).write_text(json.dumps({"version": version, "shards": shards}) + "\n")
+        folder.chmod(0o755)
+    return ShardedModel([out / f"shard-{number}" for number in range(1, shards + 1)], version)
+
+
+def split_model(model: DeepRetrieval, count: int, version: str) -> Iterator[DeepRetrievalShard]:
+    """The shards of a model, one after the other."""
+    state = model.model_state
+    if state.config.encoder not in ENCODERS:
+        rule = "has no compiled version, which a router needs"
+        raise ConfigError([Problem(rule, "encoder", state.config.encoder, f"use one of {', '.join(ENCODERS)}")])
+    if state.neighbours is not None and len(state.neighbours.hidden):
+        raise ConfigError([Problem("has changed since it was loaded", "model", model.name, "save it and load it")])
+    whole = _Whole.of(model)
+    for index in range(count):
+        facts = ShardFacts(
+            index=index,
+            count=count,
+            version=version,
+            num_codes=len(model.items),
+            num_ids=model.items.num_ids,
+            num_entries=whole.postings.num_entries,
+            neighbours=state.neighbours is not None,
+            details=model.details is not None,
+            separators=whole.separators,
+            health=model.health().to_dict() if model.items.num_ids else None,
+        )
+        yield _shard(model, whole, facts)
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """What all shards share."""
+
+    postings: Postings
+    log_shares: Any
+    weights: Any
+    separators: dict[str, str | None]
+
+    @classmethod
+    def of(cls, model: DeepRetrieval) -> _Whole:
+        state = model.model_state
+        postings, log_shares = state.postings.packed(state.log_shares)
+        weights = log_path_weights(postings, state.counts, log_shares, np.arange(len(postings)))
+        separators: dict[str, str | None] = {}
+        if model.details is not None:
+            table = model.details.attributes()
+            separators = {
+                name: one.separator for name, one in table.values.items() if one.kind == "text" and _is_text(one)
+            }
+        return cls(postings, log_shares, np.asarray(weights, np.float64), separators)
+
+
+def _is_text(column: Any) -> bool:
+    """Whether the cells are text, split or not, rather than lists."""
+    return column.owners is None or column.separator is not None
+
+
+def _shard(model: DeepRetrieval, whole: _Whole, facts: ShardFacts) -> DeepRetrievalShard:
+    state, own = model.model_state, np.arange(facts.index, facts.num_codes, facts.count)
+    held = whole.postings.items % facts.count == facts.index
+    ends = np.concatenate([[0], np.cumsum(held)])
+    offsets = ends[np.append(whole.postings.starts, whole.postings.ends[-1:] if len(whole.postings) else 0)]
+    postings = Postings.from_sorted(
+        np.asarray(whole.postings.paths),
+        offsets.astype(np.int64),
+        (whole.postings.items[held] // facts.count).astype(np.int32),
+        len(own),
+        whole.postings.num_nodes,
+        whole.postings.depth,
+    )
+    part = ModelState(
+        state.config,
+        state.weights,
+        state.rows[own],
+        state.paths[own],
+        state.counts[own],
+        postings,
+        whole.log_shares[held],
+        [],
+    )
+    shard = DeepRetrievalShard(state.config)
+    shard.facts, shard.near = facts, NO_NEIGHBOURS
+    if state.neighbours is not None:
+        shard.near = _near(state.neighbours, own)
+    shard.path_sizes, shard.path_weights = whole.postings.sizes.astype(np.int64), whole.weights
+    shard._items, shard._details = _items(model.items, own, facts), _details(model.details, model.items, own)
+    shard._reading = model.reading
+    shard._adopt(part)
+    return shard
+
+
+def _near(neighbours: Neighbours, own: Ints) -> Neighbours:
+    starts, lengths = neighbours.offsets[:-1][own], np.diff(neighbours.offsets)[own]
+    items, offsets = take_slices(neighbours.items, starts, lengths)
+    return Neighbours.pack(offsets, items, take_slices(neighbours.similarities, starts, lengths)[0])
+
+
+def _items(items: Vocabulary, own: Ints, facts: ShardFacts) -> Vocabulary:
+    arrays = items.take(own).arrays(index=False)
+    gone = facts.own(items.removed)
+    return Vocabulary.from_arrays({**arrays, "removed": gone} if len(gone) else arrays)
+
+
+def _details(details: ItemDetails | None, items: Vocabulary, own: Ints) -> ItemDetails | None:
+    """The rows of a shard's items; at least one row, so that all shards have the same columns."""
+    if details is None:
+        return None
+    codes = items.codes(details.ids.ids(range(len(details.ids))))
+    rows = np.isin(codes, own) & (codes != UNKNOWN)
+    rows[0] |= not rows.any()
+    return ItemDetails.from_frame(details.to_frame().filter(rows), details.title_column)

@@ -1,0 +1,1 @@
+"""Programs that call every endpoint through generated clients; `make test-clients` runs them."""

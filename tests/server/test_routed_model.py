@@ -1,0 +1,148 @@
+"""A router accepts the shards of one model only, and changes to another model when all shards have it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pathdex
+from pathdex.errors import ServerError
+from pathdex.recommenders.sharding import write_shards
+from pathdex.server.limits import RouterLimits
+from pathdex.server.model_manager import ModelManager
+from pathdex.server.options import ServerOptions
+from pathdex.server.serving import listen
+from pathdex.server.worker import Worker
+from tests.random_model import random_model
+from tests.server.conftest import Running, running
+
+PATIENT = RouterLimits(shard_timeout=60.0, hedge_after=0.0)
+
+
+@contextmanager
+def serving(folders: list[Path], **options: Any) -> Iterator[list[Running]]:
+    """A server for each folder."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(running(folder, **options)) for folder in folders]
+
+
+def failure(*urls: str) -> str:
+    """The message of a router that does not start."""
+    worker = Worker(ServerOptions(shards=urls, port=0, router=PATIENT))
+    with listen("127.0.0.1", 0) as listening, pytest.raises(ServerError) as caught:
+        worker.serve_on(listening)
+    return str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    root = tmp_path_factory.mktemp("shards")
+    for seed in (0, 1):
+        random_model(60, seed=seed, neighbours=3).save(root / f"model-{seed}")
+    return {
+        "two": write_shards(root / "model-0", 2, root / "two").folders,
+        "other": write_shards(root / "model-1", 2, root / "other").folders,
+        "three": write_shards(root / "model-0", 3, root / "three").folders,
+        "whole": [root / "model-0"],
+    }
+
+
+def test_shards_that_do_not_belong_together_are_refused(folders: dict[str, list[Path]]) -> None:
+    chosen = [*folders["two"], folders["other"][1], folders["three"][2], *folders["whole"]]
+    with serving(chosen) as servers:
+        first, _, foreign, third, whole = (server.url for server in servers)
+        assert failure(first) == f"shard 2 of 2 is missing among {first}; add the URL to --shards"
+        assert "shards 1, 2 of 3 are missing" in failure(third)
+        assert "the shards are of different models" in failure(first, foreign)
+        assert "split differently" in failure(first, third)
+        assert "the model is not a shard" in failure(first, whole)
+        assert "serve a folder that pathdex shard wrote" in failure(first, whole)
+        message = failure(first, "http://127.0.0.1:1")
+        assert message.startswith("1 of 2 shards cannot be reached: http://127.0.0.1:1")
+        assert "check the URL and that the shard is running" in message
+
+
+def test_replicas_of_a_shard_take_turns(folders: dict[str, list[Path]]) -> None:
+    with serving([*folders["two"], folders["two"][0]]) as servers:
+        urls = tuple(server.url for server in servers)
+        with running(Path(), shards=urls, router=PATIENT) as router:
+            for _ in range(6):
+                assert router.post("/v1/recommend", {"history": [100]}).status == 200
+            requests = [server.metric_of("/v1/shard/find") for server in servers]
+    assert requests == [3, 6, 3]
+
+
+def test_a_rolling_change_never_mixes_two_models(
+    folders: dict[str, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each shard changes on its own; every answer is that of the old model or of the new one."""
+    monkeypatch.setattr(ModelManager, "_load_tried", lambda self: self.loader.load())
+    query = {"history": [100, 117], "n": 25}
+    expected = {}
+    for name in ("two", "other"):
+        seed = 0 if name == "two" else 1
+        model = random_model(60, seed=seed, neighbours=3)
+        expected[name] = [[one.id, one.score] for one in model.recommend([100, 117], 25)]
+    links = [tmp_path / "one", tmp_path / "two"]
+    for link, folder in zip(links, folders["two"], strict=True):
+        link.symlink_to(folder)
+    with serving(links, watch=0.02) as servers:
+        urls = tuple(server.url for server in servers)
+        with running(Path(), shards=urls, router=PATIENT, watch=0.05) as router:
+            seen, stop = [], threading.Event()
+
+            def load() -> None:
+                while not stop.is_set():
+                    answer = router.post("/v1/recommend", query)
+                    assert answer.headers["x-pathdex-model"] == answer.json["model"]
+                    seen.append((answer.status, [[one["id"], one["score"]] for one in answer.json["items"]]))
+
+            thread = threading.Thread(target=load)
+            thread.start()
+            try:
+                for link, folder in zip(links, folders["other"], strict=True):
+                    before = len(seen)
+                    wait_for(lambda before=before: len(seen) > before + 5)  # type: ignore[misc]
+                    (tmp_path / "new").symlink_to(folder)
+                    (tmp_path / "new").rename(link)
+                wait_for(lambda: router.metric("pathdex_model_reloads_total") == 1)
+                before = len(seen)
+                wait_for(lambda: len(seen) > before + 5)
+            finally:
+                stop.set()
+                thread.join(60)
+            assert {status for status, _ in seen} == {200}
+            assert seen[0][1] == expected["two"]
+            assert seen[-1][1] == expected["other"]
+            assert all(items in expected.values() for _, items in seen)
+
+
+def wait_for(rule: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not rule():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_client_cannot_tell_a_router_from_a_server(folders: dict[str, list[Path]]) -> None:
+    model = pathdex.load(folders["whole"][0])
+    with serving(folders["two"], token="secret") as servers:
+        urls = tuple(server.url for server in servers)
+        with (
+            running(Path(), shards=urls, router=PATIENT, token="secret") as router,
+            pathdex.Client(router.url, token="secret") as client,
+        ):
+            assert client.recommend([100, 105], 7, deny=[110]) == model.recommend([100, 105], 7, deny=[110])
+            assert client.similar_items(103, 5) == model.similar_items(103, 5)
+            assert client.item_paths(104) == model.item_paths(104)  # type: ignore[attr-defined]
+            assert client.path_items(client.item_paths(104)[0]) == model.path_items(client.item_paths(104)[0])  # type: ignore[attr-defined]
+            assert client.explain([100], 105) == model.explain([100], 105)  # type: ignore[attr-defined]
+            assert client.why_not([100], 105) == model.why_not([100], 105)  # type: ignore[attr-defined]
+            assert client.health() == model.health()  # type: ignore[attr-defined]
+            assert len(client.items) == 60

@@ -1,0 +1,36 @@
+"""The routes that a router calls, over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pathdex.recommenders.sharding import write_shards
+from tests.random_model import random_model
+from tests.server.conftest import running
+
+
+def test_a_shard_tells_its_place_and_its_versions(tmp_path: Path) -> None:
+    random_model(20).save(tmp_path / "model")
+    made = write_shards(tmp_path / "model", 2, tmp_path / "shards")
+    with running(made.folders[1]) as shard:
+        status = shard.get("/v1/shard").json
+        assert status == {"index": 1, "count": 2, "versions": [made.version]}
+        assert shard.post("/v1/shard/keep", {"version": made.version}).json == status
+        gone = shard.post("/v1/shard/keep", {"version": "0" * 12})
+        assert gone.status == 409
+        assert f"this shard has version {made.version}" in gone.message
+        found = shard.post("/v1/shard/resolve", {"version": made.version, "queries": [{"history": [101, 100]}]})
+        assert len(found.json["queries"]) == 1
+        bad = shard.post("/v1/shard/find", {"version": made.version, "queries": [{"user": 3}]})
+        assert bad.status == 422
+        assert "use the same version of Pathdex everywhere" in bad.message
+        # By itself it answers from its own items.
+        items = shard.post("/v1/recommend", {"history": [101], "n": 20}).json["items"]
+        assert {one["id"] % 2 for one in items} == {1}
+
+
+def test_other_models_have_no_place(popular: Path) -> None:
+    with running(popular) as server:
+        answer = server.get("/v1/shard")
+        assert answer.status == 404
+        assert "serve a folder that pathdex shard wrote" in answer.message
