@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -45,9 +48,9 @@ def memory(group: Group | None, options: dict[str, Any]) -> dict[str, Any]:
     config = resolve(Config(next_items=1, history_length=20, batch_size=options["batch"]), data)
     before = resident()
     parts = (
-        training_parts(config, run, data, None, [])
+        training_parts(config, run, data, None, [], None)
         if group is None
-        else sharded_parts(config, run, data, None, [], group)
+        else sharded_parts(config, run, data, None, [], group, None)
     )
     network, assigner, encoder, _ = parts
     rows = encoder.reranker.rows
@@ -83,18 +86,47 @@ def memory(group: Group | None, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def curve(group: Group | None, options: dict[str, Any]) -> dict[str, Any]:
-    """The losses of every epoch of a whole training."""
+    """The losses of every epoch and every step of a whole training; with `exact`, no gradient is drawn."""
     config = Config(
-        batch_size=options["batch"], structure_batch_size=options["batch"], next_items=1, epochs=3, rounds=2
+        batch_size=options["batch"],
+        structure_batch_size=options["batch"],
+        next_items=1,
+        epochs=3,
+        rounds=2,
+        **options.get("parameters", {}),
     )
     trainer = Trainer(config, RunOptions(threads=1), made_up(options["users"], options["items"]), group=group)
+    steps: list[float] = []
+    for phase in (trainer.encoder, trainer.structure):
+        phase.step = recorded(phase.step, steps)  # type: ignore[method-assign]
     started = time.monotonic()
-    trainer.run()
+    with whole_gradients(trainer) if options.get("exact") else nullcontext():
+        trainer.run()
     seconds = time.monotonic() - started
     trainer.gather()
     losses = [one.get("softmax", one.get("structure")) for one in trainer.records]
     paths = trainer.paths.tolist() if group is None or group.is_first else None
-    return {"losses": losses, "seconds": seconds, "paths": paths}
+    return {"losses": losses, "steps": steps, "seconds": seconds, "paths": paths}
+
+
+def recorded(step: Callable[[int, int], Mapping[str, float]], losses: list[float]) -> Any:
+    """`step` that also appends its loss."""
+
+    def taken(epoch: int, number: int) -> Mapping[str, float]:
+        found = step(epoch, number)
+        losses.append(next(iter(found.values())))
+        return found
+
+    return taken
+
+
+@contextmanager
+def whole_gradients(trainer: Trainer) -> Iterator[None]:
+    """Compute both losses by autograd over all items and nodes, as for networks without a compiled loss."""
+    trainer.encoder.reranker.compiled_loss = False
+    none = type(None)
+    with patch("pathdex.training.e_step.MLPStructure", none), patch("pathdex.model.path_loss.MLPStructure", none):
+        yield
 
 
 def lookup(group: Group | None, options: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tests.peers import ThreadPeers, run_peers
 def instance(
     seed: int, items: int, share: float, capacity: int, spread: int = 1
 ) -> tuple[ScoreTable, np.ndarray, np.ndarray]:
-    """A score table with a `share` of items that have scores, counts and current paths; codes are multiples of `spread`."""
+    """A score table, counts and paths: a `share` of items has scores, codes are multiples of `spread`."""
     random = np.random.default_rng(seed)
     table = ScoreTable.empty(items, 6)
     scored = np.flatnonzero(random.random(items) < share)
