@@ -16,6 +16,7 @@ from pathdex.errors import PathdexError, ServerError
 from pathdex.server.app import App
 from pathdex.server.asgi import ASGIApp
 from pathdex.server.event_feed import EventFeed
+from pathdex.server.explorers import Explorers
 from pathdex.server.last_good import LastGood
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.middleware import AccessLog, Authentication, HostCheck, RequestMetrics
@@ -41,7 +42,7 @@ def add_middleware(app: ASGIApp, options: ServerOptions, metrics: ServerMetrics)
     if hosts is not None:
         app = HostCheck(app, hosts, {route.path for route in ROUTES if route.path.startswith("/health/")})
     if options.token is not None:
-        public = {route.path for route in ROUTES if route.public}
+        public = {route.path if route.parameter is None else route.prefix for route in ROUTES if route.public}
         app = Authentication(app, options.token, public | ({"/metrics"} if options.public_metrics else set()))
     if options.access_log:
         app = AccessLog(app)
@@ -71,7 +72,8 @@ class Application:
             describe(routes, options.limits, token=options.token is not None, hosts=options.hosts is not None)
         )
         feed = None if options.events is None else EventFeed(options.events, metrics, options.limits.timeout)
-        self.context = WorkerContext(options.limits, metrics, store, document, feed)
+        explorers = Explorers(options.model, options.compare)
+        self.context = WorkerContext(options.limits, metrics, store, document, feed, explorers)
         self.models.kept = self.context.kept
         app = App(self.context, self.models, routes, startup=self._on_startup, shutdown=self._on_shutdown)
         self.asgi = add_middleware(app, options, metrics)
