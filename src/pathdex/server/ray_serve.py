@@ -96,6 +96,7 @@ def cluster_options(options: ServerOptions, replicas: int) -> ServerOptions:
         options,
         model=options.model if options.shards else options.model.absolute(),
         catalogue=None if options.catalogue is None else options.catalogue.absolute(),
+        compare=None if options.compare is None else options.compare.absolute(),
         # Requests come from the proxies of Ray Serve, under whatever names these have.
         host=ANY_ADDRESS,
     )
