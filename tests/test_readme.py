@@ -44,7 +44,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
             # The first training creates the folder; with --resume a run keeps its settings.
             small = TINY_FLAGS if line[0] in ("train", "tune") and not {"--resume", "--from"} & set(line) else []
             if line[0] == "tune":
-                small += ["--trials", "2", "--search", "dropout"]
+                small = [*small, "--trials", "2", "--search", "dropout"]
             done = CliRunner().invoke(app, [*line, *small])
             assert done.exit_code == 0, f"pathdex {' '.join(line)}\n{done.output}"
             outputs[" ".join(line)] = done.output
