@@ -35,6 +35,7 @@ NAMES = {
     "stream-faults": "benchmarks.stream_faults",
     "stream-soak": "benchmarks.stream_soak",
     "stream-cold-start": "benchmarks.stream_cold_start",
+    "distributed": "benchmarks.distributed",
 }
 GROUPS = {"serving": SERVING}
 

@@ -32,17 +32,16 @@ SHARDS = {"deep-retrieval-shard": "pathdex.recommenders.shard:DeepRetrievalShard
 
 
 def is_known(name: str) -> bool:
-    """Whether a saved model of this name can be opened."""
+    """Whether bundles of this estimator can be opened."""
     return name in ESTIMATORS or name in SHARDS
 
 
 def estimator_class(name: str) -> type[Recommender]:
     """The class of that name."""
-    place = SHARDS.get(name) or ESTIMATORS.get(name)
-    if place is None:
+    if not is_known(name):
         rule = f"must be one of {', '.join(ESTIMATORS)}{did_you_mean(name, ESTIMATORS)}"
         raise ConfigError([Problem(rule, "estimator", name)])
-    module, kind = place.split(":")
+    module, kind = {**ESTIMATORS, **SHARDS}[name].split(":")
     found: type[Recommender] = getattr(importlib.import_module(module), kind)
     return found
 
