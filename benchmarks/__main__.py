@@ -23,6 +23,7 @@ NAMES = {
     "cost-model": "benchmarks.cost_model",
     "shards": "benchmarks.shards",
     "live-delta": "benchmarks.live_delta",
+    "explorer": "benchmarks.explorer",
     "verification": "benchmarks.verification",
     "versions": "benchmarks.versions",
     "peers": "benchmarks.peers",

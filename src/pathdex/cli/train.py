@@ -53,6 +53,15 @@ def train(
     wandb: Annotated[
         bool, Option("--wandb", help="Log to Weights & Biases, as WANDB_MODE says.", rich_help_panel=RUN_PANEL)
     ] = False,
+    recording: Annotated[
+        bool | None,
+        Option(
+            "--recording/--no-recording",
+            help="Keep sampled paths of every round and 1,000 sample histories without user ids in RUN/recording, for "
+            "`pathdex explore`. [default: --recording]",
+            rich_help_panel=RUN_PANEL,
+        ),
+    ] = None,
 ) -> None:
     """Train Deep Retrieval. RUN gets the model, the held-out users, a checkpoint and a log.
 
@@ -80,7 +89,7 @@ def train(
     if "columns" in items:
         items["columns"] = split_list(items["columns"], "--item-columns")
     given = TrainOptions(
-        source, reading, split, layered_values(preset, config, parameters), run_options, items, earlier
+        source, reading, split, layered_values(preset, config, parameters), run_options, items, earlier, recording
     )
     asked = {"tensorboard": (tensorboard, TENSORBOARD), "mlflow": (mlflow, MLFLOW), "wandb": (wandb, WANDB)}
     trackers = [name for name, (wanted, _) in asked.items() if wanted]

@@ -26,7 +26,7 @@ from pathdex.storage.atomic import atomic_folder, atomic_write
 from pathdex.storage.checkpoint import load_checkpoint
 from pathdex.storage.folder_lock import folder_lock
 from pathdex.storage.json_file import write_json
-from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, ITEMS, LOG, REQUEST, SPLIT, find_bundle
+from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, ITEMS, LOG, RECORDING, REQUEST, SPLIT, find_bundle
 from pathdex.training.callbacks import Callback, JsonLines, default_callbacks
 from pathdex.training.trackers import make_tracker
 
@@ -173,6 +173,9 @@ class Run:
             callbacks=following,
             checkpoint=self.checkpoint,
             resume=resume,
+            record=self.request.get("recording", True),
         )
+        if model.recording is not None:
+            model.recording.save(self.path / RECORDING)
         model.save(self.bundle)
         return model

@@ -29,16 +29,15 @@ ESTIMATORS = {
 
 SHARDS = {"deep-retrieval-shard": "pathdex.recommenders.shard:DeepRetrievalShard"}
 """What `pathdex shard` makes of a model: nothing to train or compare."""
-KNOWN = {**ESTIMATORS, **SHARDS}
-"""What bundles hold."""
 
 
 def estimator_class(name: str) -> type[Recommender]:
     """The class of that name."""
-    if name not in KNOWN:
+    place = SHARDS.get(name) or ESTIMATORS.get(name)
+    if place is None:
         rule = f"must be one of {', '.join(ESTIMATORS)}{did_you_mean(name, ESTIMATORS)}"
         raise ConfigError([Problem(rule, "estimator", name)])
-    module, kind = KNOWN[name].split(":")
+    module, kind = place.split(":")
     found: type[Recommender] = getattr(importlib.import_module(module), kind)
     return found
 
@@ -67,7 +66,7 @@ def load(path: str | Path) -> Recommender:
 
 def from_bundle(bundle: Bundle, source: str = "the bundle") -> Recommender:
     """The estimator in a bundle."""
-    if bundle.estimator not in KNOWN:
+    if bundle.estimator not in ESTIMATORS and bundle.estimator not in SHARDS:
         raise BundleError(
             f"{source} holds a {bundle.estimator!r} model, which this Pathdex does not know "
             f"({', '.join(ESTIMATORS)}); upgrade pathdex"

@@ -25,6 +25,7 @@ from pathdex.training.loop import TrainingState
 from pathdex.training.m_step import MStep, m_step
 from pathdex.training.position_vectors import PositionVectors
 from pathdex.training.random_streams import RandomStreams, Stream
+from pathdex.training.recording import Recorder
 from pathdex.training.sample_order import draw_few
 from pathdex.training.scoring import ItemSamples, collect_item_scores, stream_scores
 
@@ -40,7 +41,9 @@ class PathAssigner:
         records: Sequence[dict[str, Any]],
         *,
         seed: int,
+        record: bool = False,
     ) -> None:
+        """`record` keeps the paths of sampled items."""
         assert config.num_nodes is not None
         self.network, self.config, self.data, self.records = network, config, data, records
         self.counts = data.item_counts()
@@ -48,6 +51,7 @@ class PathAssigner:
         self.paths = random_paths(data.num_items, config.paths_per_item, config.num_nodes, config.depth, seed)
         """(item, path)"""
         self.penalty: float | None = None
+        self.recorder = Recorder(data, config.num_nodes, config.depth, seed) if record else None
 
     def nodes(self, items: NDArray[np.integer]) -> Tensor:
         """Paths of items as nodes: (item, path, layer)."""
@@ -98,6 +102,10 @@ class PathAssigner:
         """
         started = time.monotonic()
         step, path_size, figures = self._assign(random, epoch, vectors)
+        if self.recorder is not None:
+            if self.recorder.is_empty:
+                self.recorder.add(self.paths)
+            self.recorder.add(step.paths)
         self.paths, self.penalty = step.paths, step.penalty
         before = next((record for record in reversed(self.records) if "used_paths" in record), None)
         found = index_warnings(step.figures, before, path_size if self.config.penalty is None else None)
@@ -147,9 +155,12 @@ class PathAssigner:
             "paths": self.paths,
             "table.codes": self.table.codes,
             "table.scores": self.table.scores,
+            **({} if self.recorder is None else self.recorder.arrays()),
         }
         return TrainingState({"penalty": self.penalty}, arrays)
 
     def load_state_dict(self, state: TrainingState) -> None:
         self.paths, self.penalty = state.arrays["paths"], state.values["penalty"]
         self.table = ScoreTable(state.arrays["table.codes"], state.arrays["table.scores"])
+        if self.recorder is not None:
+            self.recorder.restore(state.arrays)

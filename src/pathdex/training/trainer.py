@@ -22,6 +22,7 @@ from pathdex.training.encoder_phase import EncoderPhase, JointPhase
 from pathdex.training.loop import TrainingLoop
 from pathdex.training.path_assigner import PathAssigner
 from pathdex.training.random_streams import RandomStreams
+from pathdex.training.recording import Recording
 from pathdex.training.setup import prepare
 from pathdex.training.structure_phase import StructurePhase
 from pathdex.training.warm_start import SHARED, WarmStart, check_same
@@ -45,8 +46,10 @@ class Trainer:
         callbacks: Sequence[Callback] | None = (),
         checkpoint: Path | None = None,
         start: WarmStart | None = None,
+        record: bool = False,
     ) -> None:
-        """`held_out` are queries to choose hyper-parameters by that the configuration leaves open.
+        """`held_out` are queries to choose hyper-parameters by that the configuration leaves open; `record` keeps what
+        `recording` returns.
 
         `start` is an earlier model to continue from; new items are placed once they have vectors.
         """
@@ -58,7 +61,7 @@ class Trainer:
             start.check(self.config)
         self.network = Network(self.config, data.num_items, self.config).place(options.device)
         self.records: list[dict[str, Any]] = []
-        self.assigner = PathAssigner(self.network, self.config, data, self.records, seed=options.seed)
+        self.assigner = PathAssigner(self.network, self.config, data, self.records, seed=options.seed, record=record)
         first, second = (RandomStreams(options.seed, phase) for phase in range(2))
         encoder = (
             EncoderPhase(self.network, self.config, data, first, self.records, held_out, start)
@@ -85,6 +88,11 @@ class Trainer:
     @property
     def paths(self) -> NDArray[np.int64]:
         return self.assigner.paths
+
+    def recording(self) -> Recording | None:
+        """The paths of sampled items after each M-step, and sample histories; None without `record`."""
+        recorder = self.assigner.recorder
+        return None if recorder is None else recorder.finish(self.paths)
 
     def run(self) -> None:
         """Train to the end."""
