@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.capabilities import HasIndex, require
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.live_model import LiveModel
+from pathdex.recommenders.shard import DeepRetrievalShard
 from pathdex.training.recording import NO_RECORDING, Recording
 
 T = TypeVar("T")
@@ -51,11 +53,16 @@ class Explorer:
         *,
         recording: Recording = NO_RECORDING,
         other: Explorer | None = None,
+        folder: Path | None = None,
     ) -> None:
-        """`recording` is what the training recorded; `other` is a model to compare with."""
+        """`recording` is what the training recorded, `other` a model to compare with, `folder` where this one is."""
         indexed = require(model, HasIndex)
+        if isinstance(indexed, DeepRetrievalShard):
+            rule = f"shard {indexed.facts.index + 1} of {indexed.facts.count} has only a part of the items of each path"
+            raise QueryError(rule, remedy="explore the model that was sharded")
         assert isinstance(indexed, DeepRetrieval)
         self.model, self.version, self.recording, self.other = indexed, version, recording, other
+        self.folder = folder
         self.is_live = isinstance(model, LiveModel)
         self._lock, self._making = threading.Lock(), dict[str, threading.Lock]()
         self._kept: dict[str, Any] = {}
