@@ -65,6 +65,7 @@ class Explorer:
         self.folder = folder
         self.is_live = isinstance(model, LiveModel)
         self._lock, self._making = threading.Lock(), dict[str, threading.Lock]()
+        self._began: dict[str, float] = {}
         self._kept: dict[str, Any] = {}
         """Computed values of a version; replaced, not emptied, since a thread may still fill it."""
         self._computed, self._took = 0.0, 0.0
@@ -93,7 +94,7 @@ class Explorer:
         with lock:
             kept = self._kept
             if name not in kept:
-                started = time.monotonic()
+                started = self._began[name] = time.monotonic()
                 kept[name] = make()
                 self._computed = time.monotonic()
                 self._took = max(self._took, self._computed - started)
@@ -104,15 +105,15 @@ class Explorer:
         """Compute what the first requests would wait for."""
         _ = self.facts, self.popularity_rank, self.labels, self.search
 
-    def waits_for(self, name: str, seconds: float) -> bool:
-        """Whether a value is still being computed after so many seconds."""
+    def waits_for(self, name: str, seconds: float) -> float | None:
+        """Wait so many seconds for a value; if it is still being computed, returns for how long it has been."""
         lock = self._making.get(name)
         if name in self._kept or lock is None:
-            return False
+            return None
         if lock.acquire(timeout=seconds):
             lock.release()
-            return False
-        return True
+            return None
+        return time.monotonic() - self._began.get(name, time.monotonic())
 
     @property
     def depth(self) -> int:
