@@ -79,7 +79,8 @@ def _publishes(explorer: Explorer, found: LiveRounds) -> list[ReplayRound]:
 
 
 def _losses(explorer: Explorer) -> list[Round]:
-    return [Round(number, figures_of(one)) for number, one in enumerate(explorer.model.records, start=1)]
+    epochs = [figures for one in explorer.model.records if (figures := figures_of(one))]
+    return [Round(number, figures) for number, figures in enumerate(epochs, start=1)]
 
 
 def _round(
