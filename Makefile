@@ -13,7 +13,7 @@ PEERS_VENV := build/peers-venv
 CLIENTS_VENV := build/clients-venv
 LINTERS_VENV := build/linters-venv
 
-.PHONY: install demo test test-all test-clients lint-deploy test-wheel check format docs docs-serve wheel bench bench-serving bench-stream bench-peers torture torture-stream clean netns
+.PHONY: install demo test test-all test-clients lint-deploy test-wheel check format docs docs-serve wheel bench bench-serving bench-stream bench-peers torture torture-stream clean netns explorer explorer-types explorer-pictures test-explorer
 
 install: $(STAMP)
 
@@ -26,14 +26,41 @@ $(BASE_STAMP): pyproject.toml constraints.txt
 
 $(STAMP): $(BASE_STAMP)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
-	@# Stores, streams and replicas are tested against real brokers and balancers; without one, its tests are skipped.
-	@for broker in redis-server nats-server nginx haproxy; do \
-	  command -v $$broker >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	  && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$broker >/dev/null; } || true; \
+	@# Stores, streams and replicas are tested against real brokers and balancers, and the explorer in Chromium; without one
+	@# of them, its tests are skipped with the reason. RUNLEVEL=1 keeps Debian from starting servers.
+	@updated=; for tool in redis-server nats-server nginx haproxy chromium; do \
+	  command -v $$tool >/dev/null && continue; \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null || continue; \
+	  test -n "$$updated" || apt-get update -qq; updated=1; \
+	  RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$tool >/dev/null || true; \
 	done
+	@# To check that the build of the explorer's page is current.
+	@command -v npm >/dev/null && cd explorer && npm ci --silent || echo "no npm packages: the explorer's page cannot be built here"
 	@# Compiles what training and queries need; the demo and the tests then load it from numba's cache.
 	-$(BIN)/pathdex warmup
 	@touch $(STAMP)
+
+# The page of `pathdex explore`. Its build is committed, so that users need no Node.
+NODE_MODULES := explorer/node_modules/.package-lock.json
+$(NODE_MODULES): explorer/package.json explorer/package-lock.json
+	cd explorer && npm ci --silent
+	@touch $@
+
+explorer: $(NODE_MODULES)
+	cd explorer && npm run --silent build
+
+# After a change of routes or their structs.
+explorer-types: install $(NODE_MODULES)
+	mkdir -p explorer/build
+	$(BIN)/python explorer/openapi.py > explorer/build/openapi.json
+	cd explorer && npm run --silent types
+
+# After a change of the page's looks: the screenshots of the tests and the pictures in the docs. Look at them.
+explorer-pictures: install explorer
+	$(BIN)/python -m tests.explorer_page.pictures
+
+test-explorer: install $(NODE_MODULES)
+	$(BIN)/python -m pytest tests/explorer tests/explorer_page
 
 demo: $(BASE_STAMP)
 	$(BIN)/pathdex demo
@@ -140,4 +167,4 @@ torture-stream: install
 	$(BIN)/python -m benchmarks stream-faults --kills $(or $(KILLS),200) --seed $(or $(SEED),0)
 
 clean:
-	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist site explorer/node_modules explorer/build .mypy_cache .pytest_cache .ruff_cache

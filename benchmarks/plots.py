@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pathdex.evaluation.visual import INK, MUTED, palette
+
 STYLES = (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"), ("v", "-"), ("P", "--"), ("X", "-."), ("*", ":"))
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#000000")
+COLOURS = (*palette()["series"][:6], MUTED, INK)
 
 
 def new_axes(title: str, x: str, y: str) -> tuple[Any, Any]:

@@ -29,6 +29,7 @@ ORDER = [
     "recommenders",
     "evaluation",
     "experiments",
+    "explorer",
     "server",
     "cli",
     "__main__",

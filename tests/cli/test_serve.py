@@ -196,5 +196,7 @@ def test_a_port_in_use(pathdex: Pathdex, model: Path) -> None:
 
 def test_missing_packages_name_the_extra(pathdex: Pathdex, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathdex.system.Feature.available", False)
-    message = "the HTTP server (pathdex serve) needs uvicorn; install it with: pip install 'pathdex[server]'"
+    message = (
+        "the HTTP server (pathdex serve, pathdex explore) needs uvicorn; install it with: pip install 'pathdex[server]'"
+    )
     assert message in pathdex("serve", model, fails=1).stderr

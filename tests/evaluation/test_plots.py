@@ -9,7 +9,7 @@ import pytest
 
 from pathdex.errors import MissingExtraError, StorageError
 from pathdex.evaluation import plots
-from pathdex.evaluation.plots import m_step_records, plot_index
+from pathdex.evaluation.plots import ShownPath, m_step_records, plot_index
 from pathdex.index.health import health
 from pathdex.system import Feature
 
@@ -40,7 +40,18 @@ def test_the_plot_shows_the_figures(tmp_path: Path) -> None:
 
     with mpl.rc_context({"svg.fonttype": "none"}):
         text = plot_index(HEALTH, RECORDS, tmp_path / "index.svg").read_text()
-    for words in ("3 items on 4 paths, J = 2, K = 2, D = 2", "mean 1.5, top 3", "Overlap between M-steps", "0 dead"):
+    for words in ("3 items, each on 2 of 4 paths", "3 on the fullest", "Paths that items kept", "50%"):
+        assert words in text
+
+
+def test_the_largest_paths_have_labels_and_items(tmp_path: Path) -> None:
+    import matplotlib as mpl
+
+    largest = [ShownPath((0, 1), 3, "red · fruit", ["apple", "costs $5"]), ShownPath((1, 1), 1, None, ["pear"])]
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        loads = [np.array([4, 2]), np.array([1, 5])]
+        text = plot_index(HEALTH, RECORDS, tmp_path / "index.svg", largest=largest, loads=loads).read_text()
+    for words in ("0-1", "1-1", "red · fruit", "apple", "costs $5", "pear", "layer 1", "layer 2"):
         assert words in text
 
 

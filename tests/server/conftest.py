@@ -20,6 +20,7 @@ from pathdex.server.limits import ServerLimits
 from pathdex.server.options import ServerOptions
 from pathdex.server.serving import address_of, listen
 from pathdex.server.worker import Worker
+from tests.explorer.conftest import run_folder, trained  # noqa: F401
 from tests.recommender_contract import INTEGER_IDS, TEXT_IDS, grouped_data
 from tests.tiny import TINY
 

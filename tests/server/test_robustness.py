@@ -66,7 +66,9 @@ def test_valid_requests_conform_to_the_document(server: Running, route: Any) -> 
 
 
 @pytest.mark.parametrize(
-    "route", [one for one in ROUTES if one.request is not None or one.pattern is not None], ids=lambda route: route.name
+    "route",
+    [one for one in ROUTES if one.request is not None or one.pattern is not None or one.query is not None],
+    ids=lambda route: route.name,
 )
 def test_invalid_requests_are_rejected(server: Running, route: Any) -> None:
     check_conformance(server, route, GenerationMode.NEGATIVE)

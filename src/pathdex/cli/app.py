@@ -16,6 +16,7 @@ from pathdex.cli.demo import demo
 from pathdex.cli.doctor import doctor
 from pathdex.cli.evaluate import evaluate
 from pathdex.cli.explain import explain, why_not
+from pathdex.cli.explore import explore
 from pathdex.cli.inspect import inspect
 from pathdex.cli.recommend import recommend
 from pathdex.cli.reproduce import reproduce
@@ -76,6 +77,7 @@ for function in (
     why_not,
     inspect,
     shard,
+    explore,
     serve,
     stream,
     verify,

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from pathdex.cli.answers import label
-from pathdex.cli.command import RunPath
+from pathdex.cli.command import RunPath, write_result
 from pathdex.cli.console import out
+from pathdex.cli.inspect_paths import near_table, parse_nodes, paths_json, paths_table, plot_model
 from pathdex.cli.options import JsonFile
 from pathdex.errors import QueryError
 from pathdex.tables import TextTable, pairs
 
 if TYPE_CHECKING:
-    from pathdex.data.vocabulary import Id
     from pathdex.index.health import IndexHealth
-    from pathdex.recommenders.capabilities import HasIndex
 
 
 def inspect(
@@ -27,7 +26,9 @@ def inspect(
         Path | None, Option(help="Also draw a plot: .png, .pdf or .svg (needs the extra `plot`).", metavar="FILE")
     ] = None,
     item: Annotated[str | None, Option(help="Show the paths of this item and what else is on them.")] = None,
-    path: Annotated[str | None, Option(help="Show the items on this path, such as 3-17-5.")] = None,
+    path: Annotated[
+        str | None, Option(help="Show the items on this path, such as 3-17-5 or 3,17,5, and its neighbours.")
+    ] = None,
     json_file: JsonFile = None,
 ) -> None:
     """Show the health of an index: how items are spread over paths and nodes, the M-steps, and what training chose.
@@ -42,10 +43,9 @@ def inspect(
 
         pathdex inspect runs/first --item 260
     """
-    from pathdex.evaluation.plots import check_plot_file, m_step_records, plot_index
+    from pathdex.evaluation.plots import check_plot_file, m_step_records
     from pathdex.recommenders.capabilities import HasIndex, require
     from pathdex.recommenders.registry import load
-    from pathdex.storage.json_file import write_json
 
     if plot is not None:
         check_plot_file(plot)
@@ -53,11 +53,14 @@ def inspect(
     if item is not None or path is not None:
         if plot is not None or (item is not None and path is not None):
             raise QueryError("pass one of --plot, --item and --path")
-        paths = [_nodes(path)] if path is not None else model.item_paths(str(item))
-        found = {nodes: model.path_items(nodes) for nodes in paths}
-        out().print(paths_table("Paths" if item is None else f"Paths of {label(model.details, item)}", model, found))
-        if json_file is not None:
-            write_json(json_file, {"paths": [paths_json(model, nodes, items) for nodes, items in found.items()]})
+        paths = [parse_nodes(path)] if path is not None else model.item_paths(str(item))
+        known = None if item is None else model.items.ids(model.items.codes([item]))[0]
+        title = "Paths" if known is None else f"Paths of {label(model.details, known)}"
+        out().print(paths_table(title, model, paths, known))
+        near = near_table(model, paths[0]) if path is not None else None
+        if near is not None:
+            out().print(near)
+        write_result(json_file, {"paths": [paths_json(model, nodes) for nodes in paths]})
         return
     health, steps = model.health(), m_step_records(model.records)
     console = out()
@@ -65,38 +68,10 @@ def inspect(
         console.print(part)
     if json_file is not None:
         training = [record for record in model.records if "choices" in record or "comparison" in record]
-        write_json(json_file, {"health": health.to_dict(), "m_steps": steps, "training": training})
+        write_result(json_file, {"health": health.to_dict(), "m_steps": steps, "training": training})
     if plot is not None:
-        plot_index(health, steps, plot)
+        plot_model(model, steps, plot)
         console.print(f"Wrote {plot}")
-
-
-SHOWN_ITEMS = 10
-"""Items of a path in a table; JSON has all."""
-
-
-def paths_table(title: str, model: HasIndex, found: Mapping[tuple[int, ...], Sequence[Id]]) -> TextTable:
-    """Some paths and the first items on each, with their titles."""
-    rows = []
-    for nodes, items in found.items():
-        more = [f"and {len(items) - SHOWN_ITEMS} more"] if len(items) > SHOWN_ITEMS else []
-        shown = [label(model.details, one) for one in items[:SHOWN_ITEMS]]
-        rows.append(["-".join(map(str, nodes)), "; ".join([*shown, *more]), str(len(items))])
-    return TextTable(title, ["path", "items", "number"], rows, text_columns=2)
-
-
-def paths_json(model: HasIndex, nodes: Sequence[int], items: Sequence[Id]) -> dict[str, Any]:
-    """A path and all items on it."""
-    details = model.details
-    titles = {} if details is None else {"titles": [details.title(one) for one in items]}
-    return {"path": list(nodes), "items": list(items), **titles}
-
-
-def _nodes(path: str) -> tuple[int, ...]:
-    parts = path.split("-")
-    if not all(part.isascii() and part.isdecimal() for part in parts):
-        raise QueryError("must be one node per layer", argument="--path", value=path, remedy="write it as 3-17-5")
-    return tuple(map(int, parts))
 
 
 def health_tables(health: IndexHealth, steps: Sequence[dict[str, Any]]) -> list[TextTable]:

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from pathdex.cli.command import split_list
+from pathdex.cli.command import split_list, write_result
 from pathdex.cli.console import err, is_quiet, out, silence
-from pathdex.cli.options import RUN_PANEL, takes_items, takes_parameters, takes_reading, takes_run_options, takes_split
+from pathdex.cli.options import (
+    RUN_PANEL,
+    JsonFile,
+    takes_items,
+    takes_parameters,
+    takes_reading,
+    takes_run_options,
+    takes_split,
+)
 from pathdex.cli.progress import training_callbacks
 from pathdex.config import PRESETS
 from pathdex.training.distributed.launch import TIMEOUT
@@ -75,6 +83,16 @@ def train(
     wandb: Annotated[
         bool, Option("--wandb", help="Log to Weights & Biases, as WANDB_MODE says.", rich_help_panel=RUN_PANEL)
     ] = False,
+    recording: Annotated[
+        bool | None,
+        Option(
+            "--recording/--no-recording",
+            help="Keep sampled paths of every round and 1,000 sample histories without user ids in RUN/recording, for "
+            "`pathdex explore`. [default: --recording]",
+            rich_help_panel=RUN_PANEL,
+        ),
+    ] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Train Deep Retrieval. RUN gets the model, the held-out users, a checkpoint and a log.
 
@@ -105,7 +123,7 @@ def train(
     if "columns" in items:
         items["columns"] = split_list(items["columns"], "--item-columns")
     given = TrainOptions(
-        source, reading, split, layered_values(preset, config, parameters), run_options, items, earlier
+        source, reading, split, layered_values(preset, config, parameters), run_options, items, earlier, recording
     )
     asked = {"tensorboard": (tensorboard, TENSORBOARD), "mlflow": (mlflow, MLFLOW), "wandb": (wandb, WANDB)}
     trackers = [name for name, (wanted, _) in asked.items() if wanted]
@@ -128,6 +146,7 @@ def train(
             model = run.train(prepared, callbacks=training_callbacks(), trackers=trackers)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"\nInterrupted. Resume with: pathdex train --out {folder} --resume") from None
+    write_result(json_file, {"run": str(folder), "model": str(run.bundle), "health": model.health().to_dict()})
     console = out()
     console.print(f"{run.bundle}: {model.health()!r}")
     console.print(f"Evaluate it with: pathdex evaluate {folder}")

@@ -1,17 +1,34 @@
-"""One plot of an index: items per path, node entropy, and the M-steps (extra `plot`)."""
+"""One plot of an index: the largest paths with their items, items per path, the load of the nodes, and the M-steps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from pathdex.errors import StorageError
+from pathdex.evaluation.visual import INK, MUTED, PANEL, plain, series_colour
 from pathdex.index.health import IndexHealth
+from pathdex.kernels.types import Ints
 from pathdex.storage.atomic import atomic_write
 from pathdex.system import PLOTTING
 
 FORMATS = (".png", ".pdf", ".svg")
+SHOWN_PATHS = 10
+"""Paths that are drawn with their items."""
+LONGEST_ITEM, LONGEST_LABEL = 28, 36
+"""Characters of an item's title and of a label in a chart."""
+
+
+class ShownPath(NamedTuple):
+    """A path in the chart: what it is called, how many items it has, and the first of them."""
+
+    nodes: Sequence[int]
+    size: int
+    label: str | None
+    items: Sequence[str]
 
 
 def m_step_records(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -26,43 +43,125 @@ def check_plot_file(path: Path) -> None:
         raise StorageError(f"{path}: unknown ending {path.suffix!r}; use {', '.join(FORMATS)}")
 
 
-def plot_index(health: IndexHealth, records: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
-    """Draw the health of an index and its M-steps; the ending of `path` selects PNG, PDF or SVG."""
+def plot_index(
+    health: IndexHealth,
+    records: Sequence[Mapping[str, Any]],
+    path: str | Path,
+    *,
+    largest: Sequence[ShownPath] = (),
+    loads: Sequence[Ints] = (),
+) -> Path:
+    """Draw an index; the ending of `path` selects PNG, PDF or SVG.
+
+    `largest` are its largest paths with their items, and `loads` the items by node of each layer.
+    """
     path = Path(path)
     check_plot_file(path)
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 7), layout="constrained")
-    (sizes, layers), (objective, movement) = figure.subplots(2, 2)
+    largest = sorted(largest, key=lambda one: -one.size)[:SHOWN_PATHS]
+    above = 0.9 + 0.36 * len(largest) if largest else 0.0
+    figure: Any = Figure(figsize=(11, 4.4 + above), layout="constrained")
+    lower: Any = figure
+    if largest:
+        upper, lower = figure.subfigures(2, 1, height_ratios=[above, 4.0])
+        _draw_largest(upper.subplots(), largest)
+    sizes, nodes, steps = lower.subplots(1, 3, width_ratios=[1, 1.15, 1.15])
     _draw_sizes(sizes, health)
-    _draw_layers(layers, health)
-    steps = m_step_records(records)
-    _draw_steps(objective, steps, "objective", "objective", "Objective after each M-step")
-    _draw_steps(movement, steps, "overlap", "paths kept from the previous M-step", "Overlap between M-steps")
-    movement.set_ylim(0, 1)
+    _draw_loads(nodes, health, loads)
+    _draw_steps(steps, m_step_records(records))
     figure.suptitle(
-        f"{health.num_items:,} items on {health.used_paths:,} paths, J = {health.paths_per_item}, "
-        f"K = {health.num_nodes}, D = {health.depth}"
+        f"{health.num_items:,} items, each on {health.paths_per_item} of {health.used_paths:,} paths "
+        f"through {health.depth} layers of {health.num_nodes:,} nodes",
+        x=0.01,
+        ha="left",
+        fontsize=13,
+        color=INK,
     )
     with atomic_write(path) as stream:
-        figure.savefig(stream, format=path.suffix.lower()[1:], dpi=120)
+        figure.savefig(stream, format=path.suffix.lower()[1:], dpi=150)
     return path
 
 
+def _draw_largest(axes: Any, paths: Sequence[ShownPath]) -> None:
+    plain(axes, "The paths with the most items: number, what its items have in common, the most popular of them")
+    places = np.arange(len(paths), 0, -1)
+    sizes = [one.size for one in paths]
+    axes.barh(places, sizes, color=series_colour(0), height=0.62)
+    widest, labelled = max(sizes), any(one.label for one in paths)
+    for place, one in zip(places, paths, strict=True):
+        axes.text(one.size + 0.006 * widest, place, f"{one.size:,}", va="center", fontsize=8.5, color=INK)
+        label = _cut(one.label or "", LONGEST_LABEL)
+        axes.text(1.12 * widest, place, label, va="center", fontsize=9, color=INK, fontweight="bold")
+        items = ", ".join(_cut(item, LONGEST_ITEM) for item in one.items)
+        begin = (2.25 if labelled else 1.12) * widest
+        axes.text(begin, place, items, va="center", fontsize=8.5, color=MUTED)
+    axes.set_yticks(places, ["-".join(map(str, one.nodes)) for one in paths])
+    axes.set_xlim(0, 5.0 * widest)
+    axes.set_xticks([])
+    axes.spines["bottom"].set_visible(False)
+
+
+def _cut(text: str, most: int) -> str:
+    # A dollar sign would begin mathematics.
+    text = text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    return text.replace("$", r"\$")
+
+
 def _draw_sizes(axes: Any, health: IndexHealth) -> None:
-    axes.bar(list(health.size_histogram), list(health.size_histogram.values()), color="tab:blue")
-    axes.set(title=f"Items per path: mean {health.mean_size:.1f}, top {health.top_size:,}", ylabel="paths")
-    axes.tick_params(axis="x", rotation=45)
+    plain(axes, f"Items per path: {health.median_size:g} in the median,\n{health.top_size:,} on the fullest")
+    names = list(health.size_histogram)
+    values = list(health.size_histogram.values())
+    bars = axes.bar(names, values, color=series_colour(0), width=0.75)
+    axes.bar_label(bars, fmt="{:,.0f}", fontsize=8, color=MUTED, padding=2)
+    axes.set_xlabel("items on the path", color=INK, fontsize=9)
+    axes.set_ylabel("paths", color=INK, fontsize=9)
+    axes.tick_params(axis="x", rotation=30)
+    axes.margins(y=0.12)
 
 
-def _draw_layers(axes: Any, health: IndexHealth) -> None:
-    names = [f"layer {layer + 1}\n{dead} dead" for layer, dead in enumerate(health.dead_nodes)]
-    axes.bar(names, health.entropy_share, color="tab:green")
-    axes.set(title="Entropy of the nodes, as a share of log K", ylim=(0, 1))
+def _draw_loads(axes: Any, health: IndexHealth, loads: Sequence[Ints]) -> None:
+    """Each layer as a curve over its nodes, the busiest first; the even share is the rule."""
+    plain(axes, "How evenly the nodes of each layer are used,\nthe busiest node first", grid="y")
+    if not len(loads):
+        names = [f"layer {layer}" for layer in range(1, health.depth + 1)]
+        bars = axes.barh(names[::-1], [100 * share for share in health.entropy_share][::-1], color=series_colour(0))
+        axes.bar_label(bars, fmt="{:.0f}%%", fontsize=8.5, padding=3)
+        axes.set_xlabel("entropy as a share of log K, in %", color=INK, fontsize=9)
+        axes.set_xlim(0, 112)
+        return
+    colours = [series_colour(number) for number in range(len(loads))]
+    ends = []
+    for layer, (load, colour) in enumerate(zip(loads, colours, strict=True), start=1):
+        ordered = np.sort(load)[::-1] / max(1, load.sum()) * len(load)
+        places = 100 * (np.arange(len(ordered)) + 0.5) / len(ordered)
+        axes.plot(places, ordered, color=colour, linewidth=2, linestyle=("-", "--", "-.", ":")[(layer - 1) % 4])
+        dead = health.dead_nodes[layer - 1]
+        ends.append((layer, float(ordered[0]), f"layer {layer}" + (f", {dead:,} unused" if dead else ""), colour))
+    top = max(value for _, value, *_ in ends)
+    for place, (_, _, text, colour) in enumerate(sorted(ends, key=lambda one: -one[1])):
+        axes.text(98, top * (0.97 - 0.09 * place), text, ha="right", fontsize=9, color=colour, fontweight="bold")
+    axes.axhline(1, color=MUTED, linewidth=0.8, linestyle=":")
+    axes.text(99, 1, "even", ha="right", va="bottom", fontsize=8, color=MUTED)
+    axes.set(xlim=(0, 100), ylim=(0, None))
+    axes.set_xlabel("nodes, in %", color=INK, fontsize=9)
+    axes.set_ylabel("items relative to an even share", color=INK, fontsize=9)
 
 
-def _draw_steps(axes: Any, steps: Sequence[Mapping[str, Any]], key: str, label: str, title: str) -> None:
-    known = [(number, step[key]) for number, step in enumerate(steps, start=1) if step.get(key) is not None]
-    axes.plot([number for number, _ in known], [value for _, value in known], marker="o", label=label)
-    axes.set(title=title, xlabel="M-step", ylabel=label)
+def _draw_steps(axes: Any, steps: Sequence[Mapping[str, Any]]) -> None:
+    """The share of the paths that items kept, after each M-step."""
+    plain(axes, "Paths that items kept from one M-step\nto the next", grid="y")
+    overlaps = [(number, step.get("overlap")) for number, step in enumerate(steps, start=1)]
+    known = [(number, 100 * overlap) for number, overlap in overlaps if overlap is not None]
+    axes.set(xlim=(0.7, max(2, len(steps)) + 0.6), ylim=(0, 105))
+    axes.set_xlabel("M-step", color=INK, fontsize=9)
+    axes.set_ylabel("% of the paths", color=INK, fontsize=9)
     axes.set_xticks(range(1, len(steps) + 1))
+    if not known:
+        axes.set_facecolor(PANEL)
+        axes.text(0.5, 0.5, "no M-step was recorded", transform=axes.transAxes, ha="center", color=MUTED)
+        return
+    numbers, values = zip(*known, strict=True)
+    axes.plot(numbers, values, "o-", color=series_colour(0), linewidth=2)
+    for number, value in known:
+        axes.annotate(f"{value:.0f}%", (number, value), (0, 8), textcoords="offset points", ha="center", fontsize=8.5)

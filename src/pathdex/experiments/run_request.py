@@ -33,6 +33,8 @@ class TrainOptions:
     """The table of item details: `source`, and the options of `ItemDetails.read`."""
     start: str | Path | None = None
     """The run or bundle to start from."""
+    recording: bool | None = None
+    """Whether to record rounds and sample histories for the explorer."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class RunRequest:
     options: RunOptions
     items: Mapping[str, Any] = field(default_factory=dict)
     start: StartingPoint | None = None
+    recording: bool = True
 
     def details(self) -> ItemDetails | None:
         """Read the table of item details, if there is one; otherwise those of the model to start from."""
@@ -80,9 +83,15 @@ class RunRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """The request as a run stores it, without the parts that `Run.create` adds."""
-        request = {"source": _absolute(self.source), "reading": dict(self.reading), "held_out": dict(self.split)}
+        request: dict[str, Any] = {
+            "source": _absolute(self.source),
+            "reading": dict(self.reading),
+            "held_out": dict(self.split),
+        }
         if self.start is not None:
             request["from"] = _absolute(self.start.path)
+        if not self.recording:
+            request["recording"] = False
         return {**request, "items": _stored_items(self.items)} if self.items else request
 
 
@@ -110,7 +119,8 @@ def make_run_request(given: TrainOptions) -> RunRequest:
     if given.items and "source" not in given.items:
         rule = f"{', '.join(given.items)}: there is no item table"
         raise ConfigError([Problem(rule, remedy="name the file with --items")])
-    return RunRequest(source, reading, split, config, options, dict(given.items), start)
+    recording = given.recording is not False
+    return RunRequest(source, reading, split, config, options, dict(given.items), start, recording)
 
 
 def check_resume(request: Mapping[str, Any], given: TrainOptions) -> None:
@@ -123,9 +133,11 @@ def check_resume(request: Mapping[str, Any], given: TrainOptions) -> None:
         "options": given.options,
         "items": _stored_items(given.items),
         "start": {"from": None if given.start is None else _absolute(given.start)},
+        "recording": {"recording": given.recording},
     }
     stored = {"items": {}, **request, "source": {"DATA": request["source"]}}
     stored["start"] = {"from": request.get("from")}
+    stored["recording"] = {"recording": request.get("recording", True)}
     differing = [
         f"{name}={value!r}, but the run has {stored[part].get(name)!r}"
         for part, values in typed.items()

@@ -27,7 +27,7 @@ from pathdex.storage.atomic import atomic_folder, atomic_write
 from pathdex.storage.checkpoint import load_checkpoint
 from pathdex.storage.folder_lock import folder_lock
 from pathdex.storage.json_file import write_json
-from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, ITEMS, LOG, REQUEST, SPLIT, find_bundle
+from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, ITEMS, LOG, RECORDING, REQUEST, SPLIT, find_bundle
 from pathdex.training.callbacks import Callback, JsonLines, default_callbacks
 from pathdex.training.trackers import make_tracker
 
@@ -206,5 +206,8 @@ class Run:
             callbacks=callbacks,
             checkpoint=self.checkpoint,
             resume=resume,
+            record=self.request.get("recording", True),
             group=group,
         )
+        if model.recording is not None:
+            model.recording.save(self.path / RECORDING)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pathdex.data.vocabulary import Id
+from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import QueryError
 
 MOST_PADDING = 10_000
@@ -83,3 +83,11 @@ def unknown_item(argument: str, item: Any, num_ids: int) -> QueryError:
 def _preview(history: Sequence[Id]) -> str:
     shown = ", ".join(repr(one) for one in list(history)[:3])
     return shown + (", ..." if len(history) > 3 else "")
+
+
+def known_code(items: Vocabulary, item: Id, argument: str = "item") -> int:
+    """The code of an item; `QueryError` if the catalogue does not have it."""
+    code = items.code(item)
+    if code == UNKNOWN:
+        raise unknown_item(argument, item, items.num_ids)
+    return code

@@ -249,7 +249,7 @@ class Recommender(ABC):
         deny, allow = id_list("deny", deny), None if allow is None else id_list("allow", allow)
         queries = [one if isinstance(one, Query) else Query(one, exclude_seen, deny, allow, where) for one in histories]
         known = self.encode_histories([query.history for query in queries])
-        ranking = self.rank(known, n, self._filters(queries, known), **options)
+        ranking = self.rank(known, n, self.query_filters(queries, known), **options)
         answers = zip(ranking.items, ranking.scores, strict=True)
         return ItemLists(self._answer(items, scores) for items, scores in answers)
 
@@ -286,7 +286,8 @@ class Recommender(ABC):
             warnings.warn(f"{missing} history items are not in the catalogue and were left out", stacklevel=3)
         return Ragged.from_rows(rows)
 
-    def _filters(self, queries: Sequence[Query], histories: Ragged) -> Filters:
+    def query_filters(self, queries: Sequence[Query], histories: Ragged) -> Filters:
+        """The filters of queries in codes; `histories` are those of the queries."""
         where = [self._where(query.where) for query in queries]
         return code_filters(queries, histories, self.items, where)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -57,6 +58,10 @@ class HasIndex(Recommender):
     """Has an index that assigns items to paths."""
 
     lacking: ClassVar[str] = "has no paths"
+
+    def unchanging(self) -> AbstractContextManager[None]:
+        """Within it, no delta changes the model. Not for long work: a live model's deltas wait for it."""
+        return nullcontext()
 
     @property
     @abstractmethod

@@ -26,7 +26,7 @@ from pathdex.index.health import IndexHealth, health
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.postings import NO_PATH, Postings
 from pathdex.kernels.query import Answers
-from pathdex.recommenders.arguments import check_n, check_positive, too_few_candidates, unknown_item
+from pathdex.recommenders.arguments import check_n, check_positive, known_code, too_few_candidates
 from pathdex.recommenders.base import EstimatorState
 from pathdex.recommenders.capabilities import CanExplain, ChoosesOnValidation, HasIndex, HasVectors
 from pathdex.recommenders.fit_inputs import fit_inputs
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pathdex.model.network import Network
     from pathdex.training.callbacks import Callback
     from pathdex.training.distributed.group import Group
+    from pathdex.training.recording import Recording
     from pathdex.training.stream.options import StreamOptions
 
 
@@ -60,6 +61,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
     name = "deep-retrieval"
     query_options = ("beam", "candidates")
     run_options = ("seed", "device", "threads")
+    recording: Recording | None = None
+    """Sampled paths by round and sample histories, of `fit(record=True)`; not saved with the model."""
 
     def __init__(
         self,
@@ -90,6 +93,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         encoder_of: DeepRetrieval | None = None,
         group: Group | None = None,
         start_from: DeepRetrieval | None = None,
+        record: bool = False,
     ) -> Self:
         """Train the network and the paths of all items; returns the estimator.
 
@@ -97,13 +101,13 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         second halves of some sequences, which are then not trained on. `records` has every choice and its reason.
         `checkpoint` is a file for the training state; `resume=True` continues from it and gives the result of an
         uninterrupted training. `encoder_of` is a model of the same catalogue whose encoder and item vectors are reused;
-        only the structure model and the paths are then trained.
+        only the structure model and the paths are then trained. `record` fills `recording`.
 
         `start_from` is an earlier model to continue from with new data: known items start with their vectors and paths,
         new ones join, and half of the encoder epochs are trained. Its training users are no fair validation users.
 
         With a `group` (`pathdex.training.distributed`), every worker calls this with the same arguments, and the first
-        one gets the model.
+        one gets the model, without a `recording`.
         """
         from pathdex.recommenders.final_phases import final_phases, is_open
         from pathdex.recommenders.start import warm_start
@@ -126,6 +130,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
             checkpoint=saved,
             group=group,
             start=start,
+            record=record,
         )
         if encoder_of is not None:
             trainer.adopt_encoder(encoder_of.config, encoder_of.model_state.all_weights())
@@ -139,6 +144,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         if not trainer.is_first:
             return self
         self._adopt(ModelState.from_trainer(trainer, data))
+        self.recording = trainer.recording()
         self._online = None
         return self
 
@@ -290,7 +296,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def advance(self, state: UserState, item: Id) -> UserState:
         """The state after one more item, without encoding the history again. The old state stays valid."""
-        return self.retriever.encoder.advance(state, self._code(item))
+        return self.retriever.encoder.advance(state, known_code(self.items, item))
 
     def recommend_next(
         self,
@@ -305,14 +311,15 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
     ) -> ItemList:
         """`recommend` for an encoded history."""
         n = check_n(n, len(self.items))
-        filters = self._filters([Query((), exclude_seen, deny, allow, where)], Ragged.from_rows([state.history]))
+        filters = self.query_filters([Query((), exclude_seen, deny, allow, where)], Ragged.from_rows([state.history]))
         search = self.search_options(n, options)
         items, scores, _ = self.retriever.best_items(state, filters, 0, n=n, **search)
         return self._answer(items, scores)
 
     def similar_items(self, item: Id, n: int = 10) -> ItemList:
         """Items on the paths of an item, or on paths with a common prefix if too few, by cosine similarity."""
-        return self._answer(*similar_items(self.retriever, self._code(item), check_n(n, len(self.items))))
+        found = similar_items(self.retriever, known_code(self.items, item), check_n(n, len(self.items)))
+        return self._answer(*found)
 
     @property
     def item_vectors(self) -> NDArray[np.float32]:
@@ -326,7 +333,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def item_paths(self, item: Id) -> list[tuple[int, ...]]:
         """The J paths of an item, as nodes; none for a new item that is not placed yet."""
-        paths = self.model_state.paths[self._code(item)]
+        paths = self.model_state.paths[known_code(self.items, item)]
         nodes = decode_paths(paths[paths != NO_PATH], self.num_nodes, self.config.depth)
         return [tuple(path) for path in nodes.tolist()]
 
@@ -338,7 +345,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
     def explain(self, history: History, item: Id, *, beam: int | None = None) -> Explanation:
         """Which paths of an item a beam finds for a history, their probabilities, and the item's score."""
         beam = self.search_options(1, {"beam": beam})["beam"]
-        found = explain(self.retriever, self.state(history), item, self._code(item), beam=beam)
+        found = explain(self.retriever, self.state(history), item, known_code(self.items, item), beam=beam)
         return found.titled(self._details)
 
     def why_not(
@@ -350,9 +357,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         """
         n = check_n(n, len(self.items))
         beam = self.search_options(1, {"beam": beam})["beam"]
-        found = why_not(
-            self.retriever, self.state(history), item, self._code(item), exclude_seen=exclude_seen, n=n, beam=beam
-        )
+        state, code = self.state(history), known_code(self.items, item)
+        found = why_not(self.retriever, state, item, code, exclude_seen=exclude_seen, n=n, beam=beam)
         return found.titled(self._details)
 
     def warmup(self) -> Self:
@@ -367,12 +373,6 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         self.why_not(history, history[0], beam=1)
         self.similar_items(history[0], 1)
         return self
-
-    def _code(self, item: Id) -> int:
-        code = self.items.code(item)
-        if code == UNKNOWN:
-            raise unknown_item("item", item, self.items.num_ids)
-        return code
 
     def health(self) -> IndexHealth:
         """How evenly items are spread over paths and nodes; `QueryError` if all items were removed."""

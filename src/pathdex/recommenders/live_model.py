@@ -80,6 +80,9 @@ class LiveModel(DeepRetrieval):
     def retriever(self) -> Retriever:
         return self._index.retriever
 
+    def unchanging(self) -> SharedLock:
+        return self._lock
+
     @property
     def num_placed(self) -> int:
         """The items that are on paths; only these are recommended."""

@@ -31,7 +31,7 @@ from pathdex.kernels.query import (
 )
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
-from pathdex.retrieval.beam_plan import LISTED_ITEMS, plan_beam
+from pathdex.retrieval.beam_plan import LISTED_ITEMS, BeamPlan, plan_beam
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.retrieval.user_state import HistoryEncoder, UserState, weights_under
@@ -261,7 +261,7 @@ class Retriever:
         found = self._follow_paths(self._index, search, state, exclude, eligible)
         if found is None:
             found = self._score_listed(state, exclude, eligible, candidates)
-        return found if self.neighbours is not None else replace(found, similarity=None)
+        return self._without_similarity(found)
 
     def _eligible(self, allow: Ints | None, where: Mask | None) -> _Eligible:
         if allow is None and where is None:
@@ -284,6 +284,16 @@ class Retriever:
 
         `search.n` is the minimum number of candidates.
         """
+        plan = self._plan_beam(search, eligible)
+        if plan is None:
+            return None
+        enough, items, log_probability, similarity = choose_candidates(
+            index, search, state.history, state.vector, exclude, eligible.mask, plan.beam, plan.max_beam
+        )
+        return Candidates(items, log_probability, similarity) if enough else None
+
+    def _plan_beam(self, search: Search, eligible: _Eligible) -> BeamPlan | None:
+        """The beams to try; None where scoring all eligible items costs less."""
         if eligible.listed is not None:
             return None
         plan = plan_beam(
@@ -295,12 +305,39 @@ class Retriever:
             paths_per_item=self.paths.shape[1],
             eligible=None if eligible.mask is ALL_ITEMS else eligible.num_items,
         )
-        if not plan.beam:
-            return None
-        enough, items, log_probability, similarity = choose_candidates(
-            index, search, state.history, state.vector, exclude, eligible.mask, plan.beam, plan.max_beam
-        )
-        return Candidates(items, log_probability, similarity) if enough else None
+        return plan if plan.beam else None
+
+    def trace_candidates(
+        self,
+        state: UserState,
+        filters: Filters,
+        query: int,
+        *,
+        beam: int,
+        candidates: int | None = None,
+        min_candidates: int = 1,
+    ) -> tuple[Candidates, BeamPlan | None]:
+        """What `find_candidates` gives, and the first and the last beam; None if eligible items are scored one by one.
+
+        Doubles the beam here and not in compiled code, to see it.
+        """
+        exclude = NO_ITEMS if filters.exclude is None else as_readonly(filters.exclude[query], np.int32)
+        eligible = self._eligible(filters.allow_of(query), filters.where_of(query))
+        search = self._search(min_candidates, beam, candidates)
+        plan = self._plan_beam(search, eligible)
+        width, most = (0, -1) if plan is None else plan
+        while width <= most:
+            enough, items, log_probability, similarity = choose_candidates(
+                self._index, search, state.history, state.vector, exclude, eligible.mask, width, width
+            )
+            if enough:
+                found = Candidates(items, log_probability, similarity)
+                return self._without_similarity(found), BeamPlan(plan.beam if plan else width, width)
+            width *= 2
+        return self._without_similarity(self._score_listed(state, exclude, eligible, candidates)), None
+
+    def _without_similarity(self, found: Candidates) -> Candidates:
+        return found if self.neighbours is not None else replace(found, similarity=None)
 
     def _score_listed(
         self, state: UserState, exclude: Int32s, eligible: _Eligible, candidates: int | None

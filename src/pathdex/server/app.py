@@ -8,7 +8,18 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from pathdex.errors import PathdexError, Problem
-from pathdex.server.asgi import MODEL, OVERLOADED, ROUTE, Receive, Scope, Send, read_body, send_error, send_response
+from pathdex.server.asgi import (
+    MODEL,
+    OVERLOADED,
+    ROUTE,
+    Receive,
+    Scope,
+    Send,
+    read_body,
+    send_error,
+    send_response,
+    unless_known,
+)
 from pathdex.server.errors import SERVER, DisconnectedError, RequestError, from_library, unavailable
 from pathdex.server.route import RouteTable
 from pathdex.server.worker_context import WorkerContext
@@ -51,7 +62,11 @@ class App:
             body = b"" if route.request is None else await read_body(scope, receive, route.max_bytes(limits))
             if served is None and not route.operational:
                 raise unavailable("the model is still loading", "wait until /health/ready returns 200")
-            request = parameter if route.request is None else route.parse(body, limits)
+            request: Any = parameter
+            if route.request is not None:
+                request = route.parse(body, limits)
+            elif route.query is not None:
+                request = route.parse_query(scope["query_string"], parameter)
             response = await route.handler(context, served, request)
         except RequestError as error:
             await send_error(send, error, version)
@@ -70,7 +85,7 @@ class App:
             problem = Problem("internal error", remedy="see the server log")
             await send_error(send, RequestError(500, problem, type=SERVER), version)
         else:
-            await send_response(send, response, route.content_type, response.version or version)
+            await send_response(send, unless_known(scope, response), route.content_type, response.version or version)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         for phase, hook in (("startup", self._startup), ("shutdown", self._shutdown)):

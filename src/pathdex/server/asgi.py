@@ -36,6 +36,8 @@ class Response:
     headers: tuple[tuple[bytes, bytes], ...] = ()
     version: str | None = None
     """The version of the model that answered, if it is not the one that was current when the request arrived."""
+    content_type: str | None = None
+    """By default that of the route."""
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
@@ -70,13 +72,25 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     return bytes(body)
 
 
+def unless_known(scope: Scope, response: Response) -> Response:
+    """Status 304 without a body if the client has what the ETag of the response names."""
+    if not response.headers or response.status != 200:
+        return response
+    etag = next((value for name, value in response.headers if name == b"etag"), None)
+    asked = [value for name, value in scope["headers"] if name == b"if-none-match"]
+    if etag is None or not any(etag == one.strip().removeprefix(b"W/") for value in asked for one in value.split(b",")):
+        return response
+    return Response(b"", 304, response.headers, response.version, response.content_type)
+
+
 async def send_response(send: Send, response: Response, content_type: str, version: str | None) -> None:
     """Send a response and the version of the model that produced it."""
     headers = [
-        (b"content-type", content_type.encode()),
-        (b"content-length", str(len(response.body)).encode()),
+        (b"content-type", (response.content_type or content_type).encode()),
         *response.headers,
     ]
+    if response.status != 304:  # It would be the length of the body that is not sent.
+        headers.append((b"content-length", str(len(response.body)).encode()))
     if version is not None:
         headers.append((MODEL_HEADER, version.encode()))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})

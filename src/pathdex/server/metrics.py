@@ -18,7 +18,7 @@ from itertools import accumulate
 
 from pathdex.server.routes import ROUTES
 
-STATUSES = (200, 202, 307, 400, 401, 404, 405, 408, 409, 413, 415, 421, 422, 429, 431, 499, 500, 503, 504)
+STATUSES = (200, 202, 304, 307, 400, 401, 404, 405, 408, 409, 413, 415, 421, 422, 429, 431, 499, 500, 503, 504)
 BUCKETS = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the duration histogram, in seconds."""
 _NANOSECONDS = [round(bound * 1e9) for bound in BUCKETS]

@@ -95,13 +95,15 @@ class AccessLog(RequestObserver):
 
 
 class Authentication:
-    """Answers 401 unless a request has the token or its path is in `public`."""
+    """Answers 401 unless a request has the token or its path is in `public`; a path there that ends in / stands for all
+    that begin with it."""
 
     def __init__(self, app: ASGIApp, token: str, public: Iterable[str]) -> None:
         self.app, self._expected, self._public = app, token.encode(), frozenset(public)
+        self._folders = tuple(one for one in self._public if one.endswith("/") and len(one) > 1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in self._public:
+        if scope["type"] == "http" and not self._is_public(scope["path"]):
             given = b", ".join(value for name, value in scope["headers"] if name == b"authorization")
             scheme, _, token = given.partition(b" ")
             if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._expected):
@@ -111,6 +113,9 @@ class Authentication:
                 await send_error(send, error, None)
                 return
         await self.app(scope, receive, send)
+
+    def _is_public(self, path: str) -> bool:
+        return path in self._public or path.startswith(self._folders)
 
 
 class HostCheck:

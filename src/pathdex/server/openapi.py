@@ -80,7 +80,10 @@ def describe(
 def _operation(route: Route[Any, Any], *, token: bool, hosts: bool) -> dict[str, Any]:
     operation: dict[str, Any] = {"operationId": route.name, "summary": route.handler.__doc__}
     errors = {408, *route.errors}
-    if route.parameter is not None:
+    if route.query is not None:
+        operation["parameters"] = _query_parameters(route)
+        errors |= {404, 422, 504} if route.parameter is not None else {422, 504}
+    elif route.parameter is not None:
         schema: dict[str, Any] = {"type": "string", "minLength": 1}
         if route.pattern is not None:
             schema["pattern"] = route.pattern
@@ -104,6 +107,23 @@ def _operation(route: Route[Any, Any], *, token: bool, hosts: bool) -> dict[str,
         responses[str(status)] = {"description": ERRORS[status], "content": {JSON: {"schema": _ref(ErrorResponse)}}}
     operation["responses"] = responses
     return operation
+
+
+def _query_parameters(route: Route[Any, Any]) -> list[dict[str, Any]]:
+    """The parameters in the URL, from the fields of a struct."""
+    assert route.query is not None
+    _, components = msgspec.json.schema_components([route.query])
+    found = components[route.query.__name__]
+    parameters = []
+    for name, given in found["properties"].items():
+        place = "path" if name == route.parameter else "query"
+        schema = {key: value for key, value in given.items() if key != "description"}
+        if place == "path":
+            schema["minLength"] = 1
+        text = {"description": given["description"]} if "description" in given else {}
+        required = place == "path" or name in found.get("required", ())
+        parameters.append({"name": name, "in": place, "required": required, **text, "schema": schema})
+    return parameters
 
 
 def _content(route: Route[Any, Any]) -> dict[str, Any]:

@@ -42,6 +42,8 @@ class ServerOptions:
     """Its item column; None: found by common names."""
     catalogue_lists: Mapping[str, str | None] = field(default_factory=dict)
     """Columns with several values per cell and their separators; | and ; are found."""
+    compare: Path | None = None
+    """A second model, which the explorer compares with the served one."""
     user_store: str | None = None
     """A SQLite file or a Redis URL; None: requests contain their histories."""
     events: str | None = None

@@ -15,6 +15,7 @@ from pathdex.server.asgi import JSON, Response
 from pathdex.server.errors import SERVER, RequestError
 from pathdex.server.limits import ServerLimits
 from pathdex.server.parsing import decode, make_decoder
+from pathdex.server.query_string import decode_query
 from pathdex.server.validation import check
 from pathdex.server.worker_context import WorkerContext
 
@@ -43,6 +44,8 @@ class Route(Generic[RequestT, ResponseT]):
     """The struct of the body."""
     example: Mapping[str, Any] = field(default_factory=dict)
     """A body, for the OpenAPI document."""
+    query: type[RequestT] | None = None
+    """The struct of the parameters in the URL: those after `?`, and the one of the path."""
     pattern: str | None = None
     """A regular expression for the path parameter, for the OpenAPI document."""
     content_type: str = JSON
@@ -87,6 +90,13 @@ class Route(Generic[RequestT, ResponseT]):
         """The largest body."""
         return limits.max_bytes * (INTERNAL_FACTOR if self.internal else 1)
 
+    def parse_query(self, query_string: bytes, parameter: str | None) -> RequestT:
+        """Decode and check the parameters in the URL."""
+        assert self.query is not None
+        given = {} if parameter is None or self.parameter is None else {self.parameter: parameter}
+        parsed: RequestT = decode_query(self.query, query_string, given)
+        return parsed
+
     def parse(self, body: bytes, limits: ServerLimits) -> RequestT:
         """Decode and check a body."""
         if self.internal:
@@ -127,8 +137,9 @@ class RouteTable(list[Route[Any, Any]]):
         return lambda handler: self._add(Route("POST", path, handler, response, request, example, **options))
 
     def get(
-        self, path: str, response: type[ResponseT], **options: Any
+        self, path: str, response: type[ResponseT], query: type[RequestT] | None = None, **options: Any
     ) -> Callable[[Handler[RequestT]], Route[RequestT, ResponseT]]:
+        options = options if query is None else {**options, "query": query}
         return lambda handler: self._add(Route("GET", path, handler, response, **options))
 
     def delete(

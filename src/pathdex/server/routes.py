@@ -15,6 +15,8 @@ from pathdex.server import service
 from pathdex.server.asgi import HTML, TEXT, Response
 from pathdex.server.event_feed import additions, removals
 from pathdex.server.examples import with_served_ids
+from pathdex.server.explore_page import PAGE_ROUTES
+from pathdex.server.explore_routes import EXPLORE_ROUTES
 from pathdex.server.model_loader import ServedModel
 from pathdex.server.route import RouteTable
 from pathdex.server.schemas import (
@@ -202,4 +204,4 @@ async def docs(_: WorkerContext, __: ServedModel | None, ___: None) -> Response:
     return Response(files("pathdex.server").joinpath("docs.html").read_bytes())
 
 
-ROUTES.extend(SHARD_ROUTES)
+ROUTES.extend([*SHARD_ROUTES, *EXPLORE_ROUTES, *PAGE_ROUTES])

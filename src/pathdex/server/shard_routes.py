@@ -45,15 +45,19 @@ encode = msgspec.json.Encoder().encode
 @SHARD_ROUTES.get(PREFIX, ShardStatus, internal=True)
 async def shard_status(context: WorkerContext, served: ServedModel, _: None) -> Response:
     """Get the place of the shard and the versions it has."""
-    facts = shard_of(served).facts
-    return Response(encode(ShardStatus(facts.index, facts.count, context.kept.versions(served))))
+    return _status(context, served)
 
 
 @SHARD_ROUTES.post(f"{PREFIX}/keep", ShardCall, ShardStatus, {}, internal=True)
 async def shard_keep(context: WorkerContext, served: ServedModel, request: ShardCall) -> Response:
     """Keep a version, and get the status."""
     context.kept.find(served, request.version)
-    return await shard_status.handler(context, served, None)
+    return _status(context, served)
+
+
+def _status(context: WorkerContext, served: ServedModel) -> Response:
+    facts = shard_of(served).facts
+    return Response(encode(ShardStatus(facts.index, facts.count, context.kept.versions(served))))
 
 
 @SHARD_ROUTES.post(f"{PREFIX}/parts", ShardCall, SharedParts, {}, internal=True)

@@ -30,6 +30,7 @@ from pathdex.server.asgi import ASGIApp
 from pathdex.server.connections import BoundedProtocol, bounded_protocol
 from pathdex.server.early_signals import SIGNALS, EarlySignals
 from pathdex.server.event_feed import EventFeed
+from pathdex.server.explorers import Explorers
 from pathdex.server.last_good import LastGood
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.middleware import AccessLog, Authentication, HostCheck, RequestMetrics
@@ -61,7 +62,7 @@ def add_middleware(app: ASGIApp, options: ServerOptions, metrics: ServerMetrics)
     if hosts is not None:
         app = HostCheck(app, hosts, {route.path for route in ROUTES if route.path.startswith("/health/")})
     if options.token is not None:
-        public = {route.path for route in ROUTES if route.public}
+        public = {route.path if route.parameter is None else route.prefix for route in ROUTES if route.public}
         app = Authentication(app, options.token, public | ({"/metrics"} if options.public_metrics else set()))
     if options.access_log:
         app = AccessLog(app)
@@ -96,7 +97,8 @@ class Worker(uvicorn.Server):
             describe(routes, options.limits, token=options.token is not None, hosts=options.hosts is not None)
         )
         feed = None if options.events is None else EventFeed(options.events, self.metrics, options.limits.timeout)
-        self.context = WorkerContext(options.limits, self.metrics, store, document, feed)
+        explorers = Explorers(options.model, options.compare)
+        self.context = WorkerContext(options.limits, self.metrics, store, document, feed, explorers)
         self.models.kept = self.context.kept
         app = App(self.context, self.models, routes, startup=self._on_startup, shutdown=self._on_shutdown)
         self.failure: Exception | None = None

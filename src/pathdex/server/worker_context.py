@@ -13,6 +13,7 @@ from pathdex.data.vocabulary import Id
 from pathdex.errors import StorageError
 from pathdex.server.errors import invalid, is_full, unavailable
 from pathdex.server.event_feed import EventFeed, event_records, no_stream
+from pathdex.server.explorers import Explorers
 from pathdex.server.hidden_items import HiddenItems
 from pathdex.server.kept_shards import KeptShards
 from pathdex.server.limits import ServerLimits
@@ -37,9 +38,11 @@ class WorkerContext:
         store: UserStore | None = None,
         openapi: bytes = b"{}",
         feed: EventFeed | None = None,
+        explorers: Explorers | None = None,
     ) -> None:
         self.limits, self.metrics, self.store, self.openapi, self.feed = limits, metrics, store, openapi, feed
         self.hidden, self.kept = HiddenItems(), KeptShards()
+        self.explorers = explorers or Explorers()
         self.draining = False
         self._threads = ThreadPoolExecutor(limits.threads, thread_name_prefix="query")
 

@@ -6,6 +6,7 @@ RUN/items.parquet           titles and other details of items, if the run has th
 RUN/checkpoint.safetensors  the training state
 RUN/log.jsonl               one line per epoch or round
 RUN/LOCK                    held by the process that trains
+RUN/recording/              sampled paths by round and sample histories, for the explorer; not part of the model
 RUN/bundle/                 the finished model
 """
 
@@ -17,7 +18,7 @@ from pathdex.errors import RunError
 from pathdex.storage.array_folder import MANIFEST
 
 REQUEST, SPLIT, CHECKPOINT, LOG, BUNDLE = "run.json", "split", "checkpoint.safetensors", "log.jsonl", "bundle"
-ITEMS = "items.parquet"
+ITEMS, RECORDING = "items.parquet", "recording"
 STREAM_REQUEST = "stream.json"
 """In the folder of a stream, which also has a bundle once it has published."""
 STREAM_STATE, STREAM_HISTORIES, STREAM_START = "state", "histories.sqlite", "start"

@@ -216,7 +216,9 @@ def position_vectors(network: Network, data: Interactions, batch_size: int) -> N
     """The user vector before each interaction, (interaction, dim), in the order of `data.sequences.values`."""
     network.eval()
     windows = cut_windows(data.sequences, network.history_length, np.random.default_rng(0))
-    vectors: NDArray[np.float32] = scratch_array((data.num_interactions, len(network.start)), np.float32)
+    vectors: NDArray[np.float32] = scratch_array(
+        (data.num_interactions, len(network.start)), np.float32, scattered=True
+    )
     numbering = RowNumbering(network.num_items)
     for batch in sequential_batches(windows, batch_size):
         vectors[batch.position] = encode_batch(network, batch, numbering)

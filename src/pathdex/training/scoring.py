@@ -20,22 +20,13 @@ from pathdex.index.scores import ScoreTable
 from pathdex.kernels.structure import StructureWeights
 from pathdex.model.beam import beam_search
 from pathdex.model.structure import LayerNetwork, MLPStructure, path_log_probabilities
-from pathdex.storage.scratch import BLOCK, blocks, scratch_array
+from pathdex.storage.scratch import BLOCK, blocks, memory_limit, scratch_array
+from pathdex.training.position_vectors import PositionVectors
 
 CHUNK, WIDTH = 1 << 23, 512
 """Size of the largest intermediate tensor, and its approximate size per sample."""
-
-
-class PositionVectors:
-    """The user vector that predicts each interaction, gathered when it is needed."""
-
-    def __init__(self, vectors: NDArray[np.float32], readers: NDArray[np.int64] | None = None) -> None:
-        """The vectors before each interaction; `readers` are the numbers of those that predict it, or all its own."""
-        self.vectors, self.readers = vectors, readers
-
-    def __getitem__(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = self.vectors[positions if self.readers is None else self.readers[positions]]
-        return found
+BLOCK_BYTES = 64
+"""Memory per sample while samples are grouped."""
 
 
 class ItemSamples:
@@ -43,7 +34,8 @@ class ItemSamples:
 
     def __init__(self, targets: NDArray[np.int32], num_items: int, own: NDArray[np.bool_] | None = None) -> None:
         """With `own` (item,), only samples of these items are kept and yielded; the draws are those of all items."""
-        size = max(BLOCK, num_items)
+        # Each block writes to the samples of all items, so large blocks read and write fewer pages.
+        size = max(BLOCK, num_items, memory_limit() // BLOCK_BYTES)
         self.own, self.counts = own, np.zeros(num_items, np.int64)
         for part in blocks(len(targets), size):
             self.counts += np.bincount(targets[part], minlength=num_items)
@@ -107,7 +99,7 @@ def score_items(structure: LayerNetwork, users: Tensor, beam_size: int, keep: in
 
 def collect_item_scores(
     structure: LayerNetwork,
-    vectors: NDArray[np.float32] | PositionVectors,
+    vectors: PositionVectors,
     samples: ItemSamples,
     table: ScoreTable,
     paths: NDArray[np.int64],
@@ -126,10 +118,8 @@ def collect_item_scores(
     compiled = compiled_structure(structure)
     for items, chosen in samples.draw(max_samples, generator):
         chunk = chunk_size(chosen.shape[1], beam_size, compiled)
-        for begin in range(0, len(items), chunk):
-            part = slice(begin, begin + chunk)
-            own_paths = paths[items[part]]
-            lists = score_lists(structure, compiled, vectors[chosen[part]], own_paths, beam_size, table, device)
+        for part, found in vectors.parts(chosen, chunk):
+            lists = score_lists(structure, compiled, found, paths[items[part]], beam_size, table, device)
             table.set_rows(items[part], *lists)
 
 

@@ -22,6 +22,7 @@ from pathdex.training.encoder_phase import EncoderPhase, JointPhase
 from pathdex.training.loop import TrainingLoop
 from pathdex.training.path_assigner import PathAssigner
 from pathdex.training.random_streams import RandomStreams
+from pathdex.training.recording import Recording
 from pathdex.training.setup import prepare
 from pathdex.training.structure_phase import StructurePhase
 from pathdex.training.warm_start import SHARED, WarmStart, check_same
@@ -49,8 +50,10 @@ class Trainer:
         checkpoint: Path | None = None,
         group: Group | None = None,
         start: WarmStart | None = None,
+        record: bool = False,
     ) -> None:
-        """`held_out` are queries to choose hyper-parameters by that the configuration leaves open.
+        """`held_out` are queries to choose hyper-parameters by that the configuration leaves open; `record` keeps what
+        `recording` returns.
 
         With a `group`, every worker has a trainer, and each method is called by all of them. `start` is an earlier
         model to continue from; new items are placed once they have vectors.
@@ -72,7 +75,7 @@ class Trainer:
             parts: Parts = sharded_parts(self.config, options, data, held_out, self.records, group, start)
             saved = sharded_checkpointer(saved, group, data.num_items)
         else:
-            parts = training_parts(self.config, options, data, held_out, self.records, start)
+            parts = training_parts(self.config, options, data, held_out, self.records, start, record)
         self.network, self.assigner, self.encoder, self.structure = parts
         self.loop = TrainingLoop(
             [self.encoder, self.structure], callbacks, saved, records=self.records, device=options.device
@@ -109,6 +112,11 @@ class Trainer:
 
             self._whole = gather_model(self.group, self.network, self.assigner.paths)
             self._was_gathered = True
+
+    def recording(self) -> Recording | None:
+        """The paths of sampled items after each M-step, and sample histories; None without `record`."""
+        recorder = self.assigner.recorder
+        return None if recorder is None else recorder.finish(self.paths)
 
     def run(self) -> None:
         """Train to the end."""
@@ -153,10 +161,11 @@ def training_parts(
     held_out: Queries | None,
     records: list[dict[str, Any]],
     start: WarmStart | None,
+    record: bool,
 ) -> Parts:
     """Network, paths and phases of a training in one process."""
     network = Network(config, data.num_items, config).place(options.device)
-    assigner = PathAssigner(network, config, data, records, seed=options.seed)
+    assigner = PathAssigner(network, config, data, records, seed=options.seed, record=record)
     first, second = (RandomStreams(options.seed, phase) for phase in range(2))
     encoder = (
         EncoderPhase(network, config, data, first, records, held_out, start=start)

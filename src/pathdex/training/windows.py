@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pathdex.data.ragged import Ragged
 from pathdex.model.dropout import BatchPart
 from pathdex.storage.scratch import blocks, scratch_array
+from pathdex.training.sample_order import WINDOW, is_large
 
 START = -1
 SORTED_BATCHES = 32
@@ -162,8 +163,13 @@ def draw_readers(sequences: Ragged, reach: int, generator: np.random.Generator) 
 
 
 def sequential_batches(windows: Windows, size: int) -> Iterator[Batch]:
-    """Every window once, sorted by length to reduce padding. For inference, not for training."""
-    order = np.argsort(windows.end - windows.context, kind="stable")
-    cuts = np.cumsum((windows.end - windows.first)[order]) // size
+    """Every window once, sorted by length to reduce padding. For inference, not for training.
+
+    Windows of large data are sorted within runs of consecutive ones, so that a batch reads and writes near places.
+    """
+    length, targets = windows.end - windows.context, windows.end - windows.first
+    run = np.cumsum(targets) // WINDOW if is_large(len(windows.sequences.values)) else np.zeros_like(targets)
+    order = np.lexsort((length, run))
+    cuts = np.cumsum(targets[order]) // size
     for numbers in np.split(order, np.flatnonzero(np.diff(cuts)) + 1):
         yield windows.batch(numbers)

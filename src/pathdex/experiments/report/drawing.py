@@ -5,18 +5,20 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from pathdex.evaluation.visual import INK, MUTED, method_colour, palette
 from pathdex.recommenders.registry import ESTIMATORS
 
-COLOURS = ["black", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "grey", "#8c510a", "#5e3c99"]
+COLOURS = [INK, *palette()["series"], "#9A9A9A"]
 MARKS = "os^DvPX<>*"
 DASHES = ("-", "--", "-.", ":")
 LEGEND: dict[str, Any] = {"fontsize": 8.5, "frameon": False}
 
 
 def line_style(line: int | str) -> dict[str, Any]:
-    """Colour, marker and dash of a line by its number or its method."""
+    """Colour, marker and dash of a line by its number or its method; the colour of a method is the same everywhere."""
     place = list(ESTIMATORS).index(line) if isinstance(line, str) else line % len(MARKS)
-    return {"color": COLOURS[place], "marker": MARKS[place], "linestyle": DASHES[place % 4], "markersize": 5}
+    colour = method_colour(line) if isinstance(line, str) else COLOURS[place]
+    return {"color": colour, "marker": MARKS[place], "linestyle": DASHES[place % 4], "markersize": 5}
 
 
 def plain_log(axis: Any) -> None:
@@ -42,6 +44,9 @@ def to_svg(figure: Any) -> str:
 
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(colors=MUTED)
+        axes.xaxis.label.set_color(INK)
+        axes.yaxis.label.set_color(INK)
     stream = io.StringIO()
     with rc_context({"svg.hashsalt": "pathdex"}):
         figure.savefig(stream, format="svg", metadata={"Date": None})

@@ -9,6 +9,7 @@ import numpy as np
 
 from pathdex.evaluation.decomposition import POPULARITY_BUCKETS, bucket_name
 from pathdex.evaluation.plots import m_step_records
+from pathdex.evaluation.visual import INK, MUTED, method_colour
 from pathdex.experiments.report.drawing import LEGEND, line_style, plain_log, subplots, to_svg
 from pathdex.experiments.report.wording import mean
 
@@ -16,14 +17,15 @@ Row = Mapping[str, Any]
 
 
 def comparison_figure(rows: Sequence[Row], n: int) -> str:
-    """F of every method, with its standard deviation over the seeds."""
+    """F of every method, the best first, with its standard deviation over the seeds."""
+    rows = sorted(rows, key=lambda row: -row["f_measure"])
     figure, axes = subplots(0.34 * len(rows) + 1.0)
     places = range(len(rows), 0, -1)
     means = [100 * row["f_measure"] for row in rows]
     errors = [100 * (row["f_measure_deviation"] or 0.0) for row in rows]
-    colours = ["#0072b2" if row["method"] == "deep-retrieval" else "#b0b0b0" for row in rows]
+    colours = [method_colour(row["method"]) for row in rows]
     hatches = ["//" if row["method"] == "brute-force" else "" for row in rows]
-    style = {"edgecolor": "black", "linewidth": 0.6, "capsize": 3}
+    style = {"edgecolor": "white", "linewidth": 0.6, "capsize": 3, "ecolor": INK}
     bars = axes.barh(places, means, xerr=errors, color=colours, hatch=hatches, **style)
     axes.bar_label(bars, fmt="%.2f", padding=4, fontsize=8.5)
     axes.set_yticks(places, [row["method"] for row in rows])
@@ -59,10 +61,17 @@ def sensitivity_figure(sensitivity: Mapping[str, Sequence[Row]], n: int) -> str:
         rows = sensitivity[parameter]
         values = [row[key] for row in rows]
         for axes, figure_name in zip(grid[:, place], ("recall", "precision", "f_measure"), strict=True):
-            axes.plot(values, _percent(rows, figure_name), "o-", color="#0072b2", markersize=4, label="beam B")
+            axes.plot(
+                values,
+                _percent(rows, figure_name),
+                "o-",
+                color=method_colour("deep-retrieval"),
+                markersize=4,
+                label="beam B",
+            )
             if parameter != "beam_size":
                 equal = _percent([row["at_budget"] for row in rows], figure_name)
-                axes.plot(values, equal, "s--", color="#7f7f7f", markersize=3.5, label=f"{10 * n:,} candidates")
+                axes.plot(values, equal, "s--", color=MUTED, markersize=3.5, label=f"{10 * n:,} candidates")
             base = next(row[key] for row in rows if row["base"])
             axes.axvline(base, color="black", linewidth=0.7, linestyle=":")
             axes.set_xscale("linear" if parameter == "paths_per_item" else "log")
@@ -84,8 +93,10 @@ def path_size_figure(rows: Sequence[Row]) -> str:
     """Items on the fullest path and on the path of an average item, against alpha."""
     figure, axes = subplots(3.2, width=6.0)
     alphas = [row["penalty"] for row in rows]
-    axes.plot(alphas, [row["top_size"] for row in rows], "o-", color="#0072b2", label="fullest path")
-    axes.plot(alphas, [row["item_mean_size"] for row in rows], "s--", color="#7f7f7f", label="path of an average item")
+    axes.plot(
+        alphas, [row["top_size"] for row in rows], "o-", color=method_colour("deep-retrieval"), label="fullest path"
+    )
+    axes.plot(alphas, [row["item_mean_size"] for row in rows], "s--", color=MUTED, label="path of an average item")
     axes.set(xscale="log", yscale="log", xlabel="alpha", ylabel="items on a path")
     plain_log(axes.yaxis)
     axes.legend(**LEGEND)

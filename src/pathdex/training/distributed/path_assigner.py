@@ -57,6 +57,7 @@ class ShardedPathAssigner(PathAssigner):
         start = random_paths(data.num_items, config.paths_per_item, config.num_nodes, config.depth, seed)
         self.paths = start[self.shard.rank :: self.shard.size].copy()
         self.penalty: float | None = None
+        self.recorder = None  # The explorer's recording is for one process.
 
     def nodes(self, items: NDArray[np.integer]) -> Tensor:
         assert self.config.num_nodes is not None

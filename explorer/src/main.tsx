@@ -1,0 +1,15 @@
+import { render } from "preact";
+import { FileSource, readEmbedded } from "./api/file";
+import { ServerSource } from "./api/server";
+import { App } from "./app";
+import "virtual:palette.css";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/layout.css";
+import "./styles/parts.css";
+import "./styles/charts.css";
+import "./styles/views.css";
+
+const root = document.getElementById("app");
+const embedded = readEmbedded();
+if (root) render(<App source={embedded ? new FileSource(embedded) : new ServerSource()} />, root);
