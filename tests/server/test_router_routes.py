@@ -93,7 +93,12 @@ def test_neither_a_router_nor_a_shard_explores_a_part_of_a_model(shards: list[Ru
 def test_a_router_has_no_routes_of_shards(shards: list[Running]) -> None:
     with running(Path(), shards=tuple(server.url for server in shards), router=PATIENT) as router:
         assert router.get("/v1/shard").status == 404
-        assert "/v1/shard" not in router.get("/openapi.json").json["paths"]
+        paths = router.get("/openapi.json").json["paths"]
+        assert "/v1/shard" not in paths
+        example = paths["/v1/recommend"]["post"]["requestBody"]["content"]["application/json"]["example"]
+        assert router.post("/v1/recommend", example).status == 200
+        [parameter] = paths["/v1/paths/{path}"]["get"]["parameters"]
+        assert router.get(f"/v1/paths/{parameter['example']}").json["items"]
         assert "/v1/shard" not in shards[0].get("/openapi.json").json["paths"]
         assert router.get("/v1/model").json["estimator"] == "deep-retrieval"
 

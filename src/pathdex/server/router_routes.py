@@ -14,6 +14,7 @@ from pathdex.errors import Problem
 from pathdex.server import routed_items, routed_queries, routes
 from pathdex.server.asgi import Response
 from pathdex.server.errors import SERVER, RequestError, unavailable
+from pathdex.server.examples import with_ids
 from pathdex.server.explore_routes import EXPLORE_ROUTES
 from pathdex.server.metrics import PARTIAL
 from pathdex.server.route import RouteTable
@@ -60,6 +61,7 @@ def router_routes(manager: RouterManager) -> RouteTable:
         routes.item.name: router.item,
         routes.path.name: router.path,
         routes.ready.name: router.ready,
+        routes.openapi.name: router.openapi,
     }
     handlers |= {route.name: _no_explorer for route in EXPLORE_ROUTES}
     table = RouteTable()
@@ -186,6 +188,11 @@ class _Router:
         missing = self.manager.missing or UNSET
         version = None if served is None else served.version
         return Response(encode(HealthStatus(status, version, missing)), 200 if status == "ready" else 503)
+
+    async def openapi(self, context: WorkerContext, served: RoutedModel | None, _: Any) -> Response:
+        if served is None:
+            return Response(context.openapi)
+        return Response(with_ids(context.openapi, served.example_ids, served.example_path))
 
 
 def missing_numbers(asked: AskedShards) -> list[int] | None:
