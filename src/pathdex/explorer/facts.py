@@ -104,7 +104,8 @@ class IndexFacts:
         width = self.num_nodes ** (self.depth - depth)
         first, last = (np.searchsorted(self.paths, edges * width) for edges in (prefixes, prefixes + 1))
         items, _ = self._sums
-        return items[last] - items[first]
+        found: Ints = items[last] - items[first]
+        return found
 
     def ordered(self, part: range, sort: str, first: int, count: int) -> Ints:
         """Positions of a page of the paths in a range, by `items`, `interactions` or `path`."""
