@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
+from pathdex.errors import Problem
 from pathdex.server import routed_items, routed_queries, routes
 from pathdex.server.asgi import Response
-from pathdex.server.errors import unavailable
+from pathdex.server.errors import SERVER, RequestError, unavailable
 from pathdex.server.examples import with_ids
+from pathdex.server.explore_routes import EXPLORE_ROUTES
 from pathdex.server.metrics import PARTIAL
 from pathdex.server.route import RouteTable
 from pathdex.server.routed_model import RoutedModel, RouterManager
@@ -37,6 +39,11 @@ ROUNDS = 3
 PAUSE = 0.1
 """Seconds between two rounds."""
 
+NO_EXPLORER = Problem(
+    "a router has no explorer: it holds no items, and each shard only a part of them",
+    remedy="run `pathdex explore` on the model that was sharded",
+)
+
 AnswerT = TypeVar("AnswerT")
 Ask = Callable[[AskedShards, RoutedModel], Awaitable[AnswerT]]
 
@@ -56,6 +63,7 @@ def router_routes(manager: RouterManager) -> RouteTable:
         routes.ready.name: router.ready,
         routes.openapi.name: router.openapi,
     }
+    handlers |= {route.name: _no_explorer for route in EXPLORE_ROUTES}
     table = RouteTable()
     for route in routes.ROUTES:
         if not route.internal:
@@ -73,6 +81,10 @@ def _named(handler: Any, original: Any) -> Any:
 
     named.__name__, named.__doc__ = original.__name__, original.__doc__
     return named
+
+
+async def _no_explorer(*_: object) -> Response:
+    raise RequestError(404, NO_EXPLORER, type=SERVER)
 
 
 class _Router:
