@@ -24,8 +24,8 @@ from pathdex.data import generate
 ROW_BYTES = 168
 """About the size of a row of the log."""
 FACTOR = 4
-LIMIT_MB = 768
-ROWS_PER_USER, ITEMS = 100, 20_000
+LIMIT_MB = 640
+ROWS_PER_USER, ITEMS = 100, 5_000
 TRAINING = (
     "--epochs 1 --rounds 1 --structure-epochs 1 --final-epochs 1 --embedding-dim 32 --next-items 1 --neighbours 0 "
     "--batch-size 2048 --test-users 1000 --valid-users 1000 --threads 2"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from pathdex.data import Interactions, Ragged, Vocabulary, save_interactions
 from pathdex.errors import StorageError
 from pathdex.storage import scratch
-from pathdex.storage.scratch import VARIABLE, blocks, memory_limit, permutation, scratch_array
+from pathdex.storage.scratch import VARIABLE, blocks, memory_limit, permutation, read_soon, scratch_array
 
 
 def test_small_arrays_are_in_memory(monkeypatch):
@@ -42,6 +43,33 @@ def test_a_full_disk_is_an_error_at_once(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "posix_fallocate", fail, raising=False)
     with pytest.raises(StorageError, match=r"cannot reserve 80 bytes in .*: No space left on device; .* TMPDIR"):
         scratch_array(10, np.int64)
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_WILLNEED"), reason="this system takes no advice about mapped files")
+def test_rows_that_are_read_soon_are_asked_for_in_pieces(monkeypatch):
+    asked: list[tuple[int, ...]] = []
+
+    class Recording(mmap.mmap):
+        def madvise(self, *given: int) -> None:
+            asked.append(given)
+            super().madvise(*given)
+
+    monkeypatch.setenv(VARIABLE, "0")
+    monkeypatch.setattr(scratch.mmap, "mmap", Recording)
+    found = scratch_array((10_000, 256), np.float32, scattered=True)  # rows of 1,024 bytes
+    found[:] = 1
+    assert asked == [(mmap.MADV_RANDOM,)]
+    read_soon(found, np.concatenate([[0, 3], np.arange(400, 600), [9999]]))
+    page, need = mmap.PAGESIZE, mmap.MADV_WILLNEED
+    begins = [given[1] for given in asked[1:]]
+    assert all(given[0] == need and given[1] % page == 0 for given in asked[1:])
+    assert begins == [0, 400 * 1024 // page * page, 400 * 1024 // page * page + 2**17, 9999 * 1024 // page * page]
+    assert sum(given[2] for given in asked[2:4]) >= 200 * 1024
+    assert asked[-1][1] + asked[-1][2] == found.nbytes
+    before = len(asked)
+    read_soon(np.zeros((5, 5)), np.arange(5))
+    read_soon(found, np.zeros(0, np.int64))
+    assert len(asked) == before
 
 
 def test_an_empty_array(monkeypatch):

@@ -11,6 +11,7 @@ from pathdex.data.vocabulary import Vocabulary
 from pathdex.errors import IndexHealthWarning
 from pathdex.model.network import Network
 from pathdex.training.path_assigner import PathAssigner
+from pathdex.training.position_vectors import PositionVectors
 from pathdex.training.random_streams import RandomStreams
 from tests.index_checks import assert_assignment
 from tests.tiny import TINY
@@ -26,9 +27,10 @@ def make(records: list[dict[str, object]] | None = None, **parameters: object) -
     return PathAssigner(Network(config, ITEMS, config), config, data, [] if records is None else records, seed=0)
 
 
-def vectors(assigner: PathAssigner) -> np.ndarray:
+def vectors(assigner: PathAssigner) -> PositionVectors:
     dim = assigner.config.embedding_dim
-    return np.random.default_rng(1).standard_normal((assigner.data.num_interactions, dim)).astype(np.float32)
+    drawn = np.random.default_rng(1).standard_normal((assigner.data.num_interactions, dim))
+    return PositionVectors(drawn.astype(np.float32))
 
 
 def test_nodes_are_the_decoded_paths() -> None:

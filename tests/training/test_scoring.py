@@ -10,9 +10,9 @@ from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.kernels.structure import StructureWeights
 from pathdex.model.structure import MLPStructure, path_log_probabilities
+from pathdex.training.position_vectors import PositionVectors
 from pathdex.training.scoring import (
     ItemSamples,
-    PositionVectors,
     collect_item_scores,
     score_items,
     score_paths,
@@ -85,7 +85,7 @@ def collect(paths: np.ndarray, candidates: int, beam_size: int) -> ScoreTable:
     table = ScoreTable.empty(7, candidates)
     collect_item_scores(
         structure,
-        users.flatten(0, 1).numpy(),
+        PositionVectors(users.flatten(0, 1).numpy()),
         ItemSamples(np.repeat(np.arange(5, dtype=np.int32), 6), 7),
         table,
         paths,
@@ -132,12 +132,3 @@ def test_samples_are_grouped_in_blocks_as_in_one_sort(monkeypatch):
     samples = ItemSamples(targets, 7)
     assert samples.order.tolist() == np.argsort(targets, kind="stable").tolist()
     assert np.diff(samples.offsets).tolist() == np.bincount(targets, minlength=7).tolist()
-
-
-def test_vectors_are_those_of_the_readers():
-    vectors = np.arange(12, dtype=np.float32).reshape(6, 2)
-    assert PositionVectors(vectors)[np.array([[1], [4]])].tolist() == [[[2.0, 3.0]], [[8.0, 9.0]]]
-    assert PositionVectors(vectors, np.array([0, 0, 1, 2, 2, 5]))[np.array([3, 5])].tolist() == [
-        [4.0, 5.0],
-        [10.0, 11.0],
-    ]

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,3 +89,14 @@ def test_a_window_in_the_middle_predicts_from_states_that_have_read_half_of_its_
         assert (batch.time >= (0 if windows.at_start[number] else context // 2)).all()
         assert batch.mapped is not None
         assert batch.mapped.tolist() == (batch.position % 2 == 0).tolist()
+
+
+def test_batches_of_large_data_have_windows_that_are_near_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pathdex.training.sample_order.LARGE", 100)
+    monkeypatch.setattr("pathdex.training.windows.WINDOW", 64)
+    lengths = np.random.default_rng(0).integers(1, 9, 400)
+    sequences = Ragged.from_rows([np.arange(length) for length in lengths])
+    batches = list(sequential_batches(cut_windows(sequences, 8, np.random.default_rng(0)), 16))
+    assert sorted(np.concatenate([batch.position for batch in batches])) == list(range(lengths.sum()))
+    assert max(np.ptp(batch.position) for batch in batches) < 2 * 64 + 16
+    assert len({batch.inputs.shape[1] for batch in batches}) > 1  # sorted by length within a run

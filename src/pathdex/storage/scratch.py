@@ -25,10 +25,17 @@ VARIABLE = "PATHDEX_SCRATCH_LIMIT"
 """Environment variable: another limit, in bytes."""
 BLOCK = 2**18
 """Elements that are worked on at a time."""
+NEAR_BYTES = 2**16
+"""Rows at most so far apart are read in one piece."""
+PIECE_BYTES = 2**17
+"""Linux reads no more of a longer request, by default."""
 
 
-def scratch_array(shape: int | Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-    """An array to be filled. A `StorageError` if the disk is full."""
+def scratch_array(shape: int | Sequence[int], dtype: DTypeLike, *, scattered: bool = False) -> NDArray[Any]:
+    """An array to be filled. A `StorageError` if the disk is full.
+
+    Reading a `scattered` array brings only what is touched from disk, not what follows; see `read_soon`.
+    """
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     count, kind = math.prod(sizes), np.dtype(dtype)
     size = count * kind.itemsize
@@ -47,7 +54,26 @@ def scratch_array(shape: int | Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
         reason = error.strerror or error
         text = f"cannot reserve {size:,} bytes in the temporary folder {tempfile.gettempdir()}: {reason}; {remedy}"
         raise StorageError(text) from error
+    if scattered and hasattr(mmap, "MADV_RANDOM"):
+        mapped.madvise(mmap.MADV_RANDOM)
     return np.frombuffer(mapped, kind).reshape(sizes)
+
+
+def read_soon(array: NDArray[Any], rows: NDArray[np.int64]) -> None:
+    """Let the system read ascending rows of a scratch array from disk, all at once; nothing if it is in memory."""
+    mapped: Any = array
+    while isinstance(mapped, np.ndarray):
+        mapped = mapped.base
+    if isinstance(mapped, memoryview):
+        mapped = mapped.obj
+    if not isinstance(mapped, mmap.mmap) or not len(rows) or not hasattr(mmap, "MADV_WILLNEED"):
+        return
+    size, page = array.strides[0], mmap.PAGESIZE
+    cuts = np.flatnonzero(np.diff(rows) * size > NEAR_BYTES) + 1
+    for run in np.split(rows, cuts):
+        begin, end = int(run[0]) * size // page * page, (int(run[-1]) + 1) * size
+        for piece in range(begin, min(end, len(mapped)), PIECE_BYTES):
+            mapped.madvise(mmap.MADV_WILLNEED, piece, min(PIECE_BYTES, min(end, len(mapped)) - piece))
 
 
 def memory_limit() -> int:

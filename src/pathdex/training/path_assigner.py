@@ -19,14 +19,15 @@ from pathdex.index.initialization import random_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.kernels.paths import split_codes
 from pathdex.model.network import Network
-from pathdex.storage.scratch import permutation
 from pathdex.training.candidate_target import QUERIES, TOLERANCE, TRIALS, candidates_per_query, first_path_size
 from pathdex.training.health_checks import index_warnings
 from pathdex.training.loop import TrainingState
 from pathdex.training.m_step import MStep, m_step
+from pathdex.training.position_vectors import PositionVectors
 from pathdex.training.random_streams import RandomStreams, Stream
 from pathdex.training.recording import Recorder
-from pathdex.training.scoring import ItemSamples, PositionVectors, collect_item_scores, stream_scores
+from pathdex.training.sample_order import draw_few
+from pathdex.training.scoring import ItemSamples, collect_item_scores, stream_scores
 
 
 class PathAssigner:
@@ -65,7 +66,7 @@ class PathAssigner:
         config = self.config
         stream_scores(self.network.structure, users, targets, self.table, config.score_beam, config.decay)
 
-    def collect_scores(self, vectors: NDArray[np.float32] | PositionVectors, generator: np.random.Generator) -> float:
+    def collect_scores(self, vectors: PositionVectors, generator: np.random.Generator) -> float:
         """Score paths for all items under the current network, from the user vector of each interaction.
 
         Returns the elapsed seconds.
@@ -89,10 +90,9 @@ class PathAssigner:
         chosen = generator.permutation(chosen)
         size = config.structure_batch_size
         assert size is not None
-        for begin in range(0, len(chosen), size):
-            part = chosen[begin : begin + size]
-            users = torch.from_numpy(vectors[part]).to(self.network.device)
-            self.stream_scores(users, targets[part].astype(np.int64))
+        for part, found in vectors.parts(chosen, size):
+            users = torch.from_numpy(found).to(self.network.device)
+            self.stream_scores(users, targets[chosen[part]].astype(np.int64))
         return time.monotonic() - started
 
     def m_step(self, random: RandomStreams, epoch: int, vectors: NDArray[np.float32] | None = None) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class PathAssigner:
             if wanted is None or vectors is None:
                 return step, path_size, {}
             generator = random.generator(Stream.PROBE_QUERIES, epoch)
-            chosen = permutation(self.data.num_interactions, generator)[:QUERIES].copy()
+            chosen = draw_few(self.data.num_interactions, QUERIES, generator)
             found = candidates_per_query(self.network.structure, vectors[chosen], step.paths, config)
             if abs(found - wanted) <= TOLERANCE * wanted or trial == TRIALS - 1:
                 break

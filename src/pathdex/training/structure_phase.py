@@ -9,22 +9,20 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from pathdex.config import Config
 from pathdex.data.interactions import Interactions
 from pathdex.index.initialization import residual_kmeans_paths
-from pathdex.kernels.gather import take_rows
 from pathdex.model.network import Network
-from pathdex.storage.scratch import permutation
 from pathdex.training.checkpointing import load_optimizer_arrays, optimizer_arrays
 from pathdex.training.choices import next_items
 from pathdex.training.e_step import StructureStep, position_vectors
 from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.path_assigner import PathAssigner
+from pathdex.training.position_vectors import BatchVectors, PositionVectors
 from pathdex.training.random_streams import RandomStreams, Stream
+from pathdex.training.sample_order import draw_order
 from pathdex.training.schedule import cosine_rate
-from pathdex.training.scoring import PositionVectors
 from pathdex.training.warm_start import WarmStart
 from pathdex.training.windows import draw_readers
 
@@ -79,7 +77,8 @@ class StructurePhase(Phase):
     def begin_epoch(self, epoch: int) -> int:
         targets = self.data.sequences.values
         self.readers = self._readers(Stream.TARGETS, epoch)
-        self.order = permutation(len(targets), self.random.generator(Stream.ORDER, epoch))
+        self.order = draw_order(len(targets), self.random.generator(Stream.ORDER, epoch))
+        self.batches: BatchVectors | None = None
         self.num_steps = -(-len(targets) // self.batch_size)
         return self.num_steps
 
@@ -88,9 +87,9 @@ class StructurePhase(Phase):
         chosen = self.order[step * size : (step + 1) * size]
         done = (epoch - self.final.start + step / self.num_steps) / max(1, self.config.final_epochs)
         rate = cosine_rate(done) if epoch in self.final else 1.0
-        users: Tensor = torch.empty(len(chosen), self.vectors.shape[1])
-        take_rows(self.vectors, self.readers[chosen], users.numpy())
-        users = users.to(self.network.device)
+        if self.batches is None:
+            self.batches = BatchVectors(PositionVectors(self.vectors, self.readers), self.order, size)
+        users = torch.from_numpy(self.batches[step]).to(self.network.device)
         paths = self.assigner.nodes(self.data.sequences.values[chosen])
         random = self.random.generator(Stream.STEP, epoch, step)
         return {"structure": self.e_step(users, paths, random, rate)}
