@@ -27,6 +27,7 @@ NAMES = {
     "verification": "benchmarks.verification",
     "versions": "benchmarks.versions",
     "peers": "benchmarks.peers",
+    "warm-start": "benchmarks.warm_start",
     "prepare": "benchmarks.prepare",
     "stream": "benchmarks.stream",
     "stream-freshness": "benchmarks.stream_freshness",
@@ -34,6 +35,7 @@ NAMES = {
     "stream-faults": "benchmarks.stream_faults",
     "stream-soak": "benchmarks.stream_soak",
     "stream-cold-start": "benchmarks.stream_cold_start",
+    "distributed": "benchmarks.distributed",
 }
 GROUPS = {"serving": SERVING}
 

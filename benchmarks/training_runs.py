@@ -57,7 +57,11 @@ def compile_kernels() -> None:
 
 
 def fit_model(
-    split: Split, seed: int, parameters: dict[str, Any], callbacks: Sequence[Callback] | None = None
+    split: Split,
+    seed: int,
+    parameters: dict[str, Any],
+    callbacks: Sequence[Callback] | None = None,
+    start_from: DeepRetrieval | None = None,
 ) -> tuple[DeepRetrieval, dict[str, float]]:
     """Train Deep Retrieval, which chooses on the validation users.
 
@@ -65,7 +69,7 @@ def fit_model(
     """
     started, busy = time.monotonic(), time.process_time()
     model = pathdex.DeepRetrieval(seed=seed, **parameters)
-    model.fit(split.train, validation=split.valid, callbacks=callbacks)
+    model.fit(split.train, validation=split.valid, callbacks=callbacks, start_from=start_from)
     times = {"train_seconds": time.monotonic() - started, "train_cpu_seconds": time.process_time() - busy}
     return model, times
 

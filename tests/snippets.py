@@ -61,7 +61,13 @@ def make_workbench(folder: Path, patch: pytest.MonkeyPatch) -> None:
             lines.append(f"{user + 1},{movie},{3 if step % 7 == 6 else 4 + step % 2},{1_000_000 + 60 * step}")
     (folder / "ratings.csv").write_text("\n".join(lines) + "\n")
     patch.chdir(folder)
-    patch.setattr(pathdex, "DeepRetrieval", partial(pathdex.DeepRetrieval, pathdex.Config(**TINY)))
+    made = pathdex.DeepRetrieval
+    # A configuration of the page's own is complete; otherwise parameters change those of `TINY`.
+    patch.setattr(
+        pathdex,
+        "DeepRetrieval",
+        lambda config=None, **given: made(config or pathdex.Config(**TINY), **given),
+    )
 
 
 def run_python(page: Path) -> dict[str, Any]:

@@ -44,6 +44,14 @@ def test_a_narrow_terminal_drops_optional_columns_from_the_right() -> None:
     assert shown(wide, 12)[-1] == ["x", "1"]
 
 
+def test_a_narrow_terminal_breaks_headings_and_words_at_spaces() -> None:
+    table = TextTable("T", ["options", "final ratio"], [["candidates 100", "99.5 ± 1.2"]])
+    assert shown(table, 25)[1:3] == [["final"], ["options", "ratio"]]
+    assert shown(table, 25)[4:] == [["candidates", "99.5", "±", "1.2"], ["100"]]
+    # Numbers stay whole; words give way to them.
+    assert shown(table, 18)[-5] == ["can", "99.5", "±", "1.2"]
+
+
 def test_names_and_values_have_no_heading() -> None:
     assert shown(pairs("Facts", {"users": "3", "items": "4"})) == [["Facts"], ["users", "3"], ["items", "4"]]
 

@@ -7,6 +7,7 @@
     ├── NotFittedError                   an estimator was queried before `fit`
     ├── BundleError                      a saved model cannot be opened
     ├── RunError                         a run folder is in the way, incomplete or not resumable
+    ├── WorkerError                      a training on several workers cannot start, or has lost a worker
     ├── StorageError (OSError)           writing failed (full disk, no permission); existing files are untouched
     ├── ServerError (ConnectionError)    a server is unreachable, refuses its client, or cannot answer now
     └── MissingExtraError (ImportError)  an optional package is not installed
@@ -115,6 +116,10 @@ class BundleError(PathdexError):
 
 class RunError(PathdexError):
     """A run folder is in the way, incomplete, or cannot be resumed."""
+
+
+class WorkerError(PathdexError):
+    """A training on several workers cannot start, or has lost a worker."""
 
 
 class StorageError(PathdexError, OSError):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table as RichTable
@@ -31,10 +32,13 @@ class TextTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for dropped in range(self.optional):
             made = self._rich(len(self.head) - dropped)
-            if Measurement.get(console, options.update(width=1000), made).maximum <= options.max_width:
+            if _width(made, console, options) <= options.max_width:
                 yield made
                 return
-        yield self._rich(len(self.head) - self.optional)
+        made = self._rich(len(self.head) - self.optional)
+        if self.head and _width(made, console, options) > options.max_width:
+            self._narrow(made, options.max_width - _width(made, console, options))
+        yield made
 
     def markdown(self) -> str:
         """A Markdown table without its title. Signs that would end a cell are escaped."""
@@ -63,6 +67,26 @@ class TextTable:
         kinds = [' class="word"' if self._is_text(column) else "" for column in range(len(row))]
         return "".join(f"<{tag}{kind}>{inline_html(cell)}</{tag}>" for kind, cell in zip(kinds, row, strict=True))
 
+    def _narrow(self, made: RichTable, missing: int) -> None:
+        """Fit columns into a width that is `-missing` too small: break headings and words' cells at spaces.
+
+        Only if that is not enough, columns of words are broken within words.
+        """
+        cells = [[heading, *(row[column] for row in self.rows)] for column, heading in enumerate(self.head)]
+        cells = cells[: len(made.columns)]
+        widths = [max(map(cell_len, column)) for column in cells]
+        least = []
+        for number, column in enumerate(cells):
+            breakable = column if self._is_text(number) else column[:1]
+            whole = [] if self._is_text(number) else column[1:]
+            least.append(max(map(cell_len, [*whole, *(word for text in breakable for word in text.split() or [""])])))
+        for floors in (least, [1 if self._is_text(number) else low for number, low in enumerate(least)]):
+            while missing < 0 and (open_ones := [one for one, width in enumerate(widths) if width > floors[one]]):
+                widths[max(open_ones, key=lambda one: widths[one])] -= 1
+                missing += 1
+        for column, width in zip(made.columns, widths, strict=True):
+            column.width = width
+
     def _rich(self, columns: int) -> RichTable:
         made = RichTable(title=self.title or None, title_justify="left", title_style="bold")
         if self.head:
@@ -81,6 +105,10 @@ class TextTable:
 def pairs(title: str, values: dict[str, str]) -> TextTable:
     """A table of names and values without headings."""
     return TextTable(title, (), list(values.items()), text_columns=2)
+
+
+def _width(made: RichTable, console: Console, options: ConsoleOptions) -> int:
+    return Measurement.get(console, options.update(width=1000), made).maximum
 
 
 def inline_html(text: str) -> str:

@@ -17,3 +17,12 @@ def test_text_is_not_taken_as_markup_and_long_lines_are_not_wrapped(capsys: pyte
     line = "item [red]:smile: " + "x" * (2 * LOG_WIDTH)
     out().print(line)
     assert capsys.readouterr().out == f"{line}\n"
+
+
+def test_piped_tables_are_as_wide_as_the_variable_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert out().width == 80
+    monkeypatch.delenv("COLUMNS")
+    assert out().width == LOG_WIDTH

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from pathlib import Path
 
@@ -22,6 +23,13 @@ def test_it_shows_versions_the_machine_and_features(pathdex: Pathdex, monkeypatc
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "reading json yes" in lines
     assert "flying no_such_package no: pip install 'pathdex[wings]'" in lines
+
+
+def test_as_json(pathdex: Pathdex) -> None:
+    found = json.loads(pathdex("doctor", "--json", "-").stdout)
+    assert found["versions"]["python"] == platform.python_version()
+    assert found["machine"]["cores"] >= 1
+    assert {one["package"] for one in found["features"]} == {one.package for one in FEATURES}
 
 
 def test_every_extra_is_listed_as_a_feature() -> None:

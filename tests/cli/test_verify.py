@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -28,6 +29,14 @@ def test_all_problems_are_listed(pathdex: Pathdex, tmp_path: Path) -> None:
     assert "order.npy is missing" in text
     assert "offsets.npy has 1 bytes" in text
     assert "2 problems" in text
+
+
+def test_problems_as_json_and_with_quiet(pathdex: Pathdex, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(GOLDEN / "bundles" / "item-cf", tmp_path / "bundle"))
+    (path / "order.npy").unlink()
+    outcome = pathdex("verify", path, "--quiet", "--json", "-", fails=1)
+    assert len(json.loads(outcome.stdout)["problems"]) == 1
+    assert "order.npy is missing" in outcome.stderr
 
 
 def test_what_is_no_model(pathdex: Pathdex, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Every kind of file and table, opened as one table."""
 
 import gzip
+import json
 import zipfile
 from pathlib import Path
 
@@ -329,3 +330,15 @@ def test_excel_without_its_extra_names_it(tmp_path, monkeypatch):
     (tmp_path / "rows.xlsx").write_bytes(b"PK")
     with pytest.raises(MissingExtraError, match=r"reading Excel files needs fastexcel; .*pathdex\[excel\]"):
         read(tmp_path / "rows.xlsx")
+
+
+def test_json_that_is_one_object_says_how_to_write_it(tmp_path):
+    columns = FRAME.to_dict(as_series=False)
+    contents = {
+        "columns.json": {name: [str(one) for one in values] for name, values in columns.items()},
+        "pandas.json": {name: dict(enumerate(map(str, values))) for name, values in columns.items()},
+        "wrapped.json": {"data": [{"user": 1, "item": 2}]},
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(json.dumps(content))
+        refused(tmp_path / name, rf"{name} holds one JSON object instead of one per row; write an array of objects")

@@ -1,5 +1,7 @@
 """Validation: every finding about a source, in one list."""
 
+import re
+
 import polars as pl
 import pytest
 from scipy import sparse
@@ -131,6 +133,19 @@ def test_what_looks_wrong_is_listed_and_warned_of(tmp_path):
     assert [str(one.message) for one in caught] == [one.message for one in warned[:5]]
     assert data.users.ids([0, 1]) == [1, 2]
     assert "D416" not in [one.code for one in validate(file, min_rating=1)]
+
+
+@pytest.mark.parametrize("column", ["rating", "vote"])
+def test_votes_that_are_not_read_are_mentioned_if_some_are_below_zero(tmp_path, column):
+    file = tmp_path / "votes.csv"
+    file.write_text(f"user,item,{column}\n1,2,1\n1,3,-1\n")
+    rule = f"column '{column}' of {file} is not used, and rows with a value below 0 in it are kept; min_rating=0 drops"
+    with pytest.warns(DataWarning, match=re.escape(rule)):
+        assert read(file).num_interactions == 2
+    assert "D416" in [one.code for one in validate(file)]
+    assert "D416" not in [one.code for one in validate(file, min_rating=0)]
+    file.write_text(f"user,item,{column}\n1,2,1\n1,3,text\n")
+    assert "D416" not in [one.code for one in validate(file)]
 
 
 def test_a_named_column_is_not_ambiguous():

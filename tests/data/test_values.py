@@ -135,8 +135,9 @@ def test_decimal_ratings_are_numbers():
 
 
 def test_unused_ratings_are_not_checked():
-    frame = pl.DataFrame({"user": [1], "item": [2], "score": [-3]})
+    frame = pl.DataFrame({"user": [1], "item": [2], "score": ["good"]})
     assert read(frame).num_interactions == 1
+    frame = pl.DataFrame({"user": [1], "item": [2], "score": [-3]})
     with pytest.warns(DataWarning, match="1 of 1 rows have a rating below 0 and are kept"):
         assert read(frame, rating="score").num_interactions == 1
 

@@ -11,6 +11,7 @@ def test_small_codes_are_their_own_numbers():
     numbers = PathNumbers.for_table(codes, np.array([[1], [2]]))
     assert numbers.number(codes) is codes
     assert len(numbers) == 16
+    assert numbers.find(np.array([[3, 16], [-1, 0]])).tolist() == [[3, -1], [-1, 0]]
 
 
 def test_codes_are_numbered_as_they_occur_up_to_the_first_score_of_0():
@@ -22,6 +23,7 @@ def test_codes_are_numbered_as_they_occur_up_to_the_first_score_of_0():
     assert numbers.number(current).tolist() == [[1], [3], [2]]
     assert len(numbers) == 4
     assert numbers.codes(np.array([[3, 2, 1, 0]])).tolist() == [[30, 90, 10, 70]]
+    assert numbers.find(np.array([[30, 50], [-1, 10]])).tolist() == [[3, -1], [-1, 1]]
 
 
 @pytest.mark.parametrize("parts", [1, 7])

@@ -171,7 +171,7 @@ def test_adopted_encoder_gives_the_result_of_a_full_training() -> None:
 def test_mismatched_encoder_is_rejected() -> None:
     trained = trainer(blocks())
     weights = trained.network.export()
-    with pytest.raises(ConfigError, match=r"^embedding_dim=4: the trained encoder has 8; choose the same, or train"):
+    with pytest.raises(ConfigError, match=r"^embedding_dim=4: the earlier model has 8; choose the same, or train"):
         trainer(blocks(), embedding_dim=4).adopt_encoder(trained.config, weights)
     with pytest.raises(ConfigError, match=r"^schedule='paper': trains the encoder jointly with the paths; use 'warm'$"):
         trainer(blocks(), schedule="paper", start="random").adopt_encoder(trained.config, weights)

@@ -71,9 +71,19 @@ def _json_output(arguments: dict[str, Any]) -> Iterator[bool]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "results.json"
         arguments[JSON_ARGUMENT] = file
-        yield False
-        if file.exists():
-            typer.echo(file.read_text(), nl=False)
+        try:
+            yield False
+        finally:  # A command that exits with 1 may have a result, such as the problems that it found.
+            if file.exists():
+                typer.echo(file.read_text(), nl=False)
+
+
+def write_result(file: Path | None, content: dict[str, Any]) -> None:
+    """Write what a command prints as JSON, if `--json` was given."""
+    if file is not None:
+        from pathdex.storage.json_file import write_json
+
+        write_json(file, content)
 
 
 def gathers(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from contextvars import ContextVar
 from rich.console import Console
 
 LOG_WIDTH = 160
-"""Columns when the output is not a terminal."""
+"""Columns when the output is not a terminal and COLUMNS is not set."""
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 _NO_TABLES: ContextVar[bool] = ContextVar("no_tables", default=False)
 
@@ -51,5 +52,5 @@ def _console(*, stderr: bool, quiet: bool) -> Console:
         highlight=False,
         quiet=quiet,
         soft_wrap=not stream.isatty(),
-        width=None if stream.isatty() else LOG_WIDTH,
+        width=None if stream.isatty() or os.environ.get("COLUMNS") else LOG_WIDTH,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Exit, Option
 
-from pathdex.cli.command import FAILED
+from pathdex.cli.command import FAILED, write_result
 from pathdex.cli.console import out
 from pathdex.cli.options import DataPath, JsonFile, takes_reading
 from pathdex.cli.progress import show_progress
@@ -35,7 +35,6 @@ def describe(source: DataPath, reading: dict[str, Any], json_file: JsonFile = No
     from pathdex.data import describe as figures_of
     from pathdex.data import read
     from pathdex.data.describe import columns_read
-    from pathdex.storage.json_file import write_json
 
     data = read(source, **reading)
     figures = figures_of(data)
@@ -47,8 +46,7 @@ def describe(source: DataPath, reading: dict[str, Any], json_file: JsonFile = No
         for name, key in (("interactions per user", "sequence_length"), ("interactions per item", "item_count"))
     ]
     console.print(TextTable("\nDistributions", ["", *quantiles], spread))
-    if json_file is not None:
-        write_json(json_file, figures)
+    write_result(json_file, figures)
 
 
 @takes_reading
@@ -57,6 +55,7 @@ def validate(
     reading: dict[str, Any],
     valid_users: Annotated[int, Option(help="Check that this many validation users can be held out.")] = 0,
     test_users: Annotated[int, Option(help="Check that this many test users can be held out.")] = 0,
+    json_file: JsonFile = None,
 ) -> None:
     """Validate a data set and list all problems. Exits with code 1 if training would reject it.
 
@@ -73,6 +72,8 @@ def validate(
     for finding in findings:
         console.print(str(finding), style=STYLES[finding.level])
     counts = Counter(finding.level for finding in findings)
+    listed = [{"level": one.level, "code": one.code, "message": one.message} for one in findings]
+    write_result(json_file, {"errors": counts["error"], "warnings": counts["warning"], "findings": listed})
     console.print(f"{counts['error']} errors, {counts['warning']} warnings")
     if counts["error"]:
         raise Exit(FAILED)
@@ -95,6 +96,7 @@ def prepare(
         ),
     ] = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing folder of prepared data.")] = False,
+    json_file: JsonFile = None,
 ) -> None:
     """Prepare a data set larger than memory: write its sequences to a folder that is mapped from disk.
 
@@ -116,8 +118,10 @@ def prepare(
         prepare_folder(
             source, target, **reading, shard_rows=shard_rows, ray=ray, overwrite=overwrite, progress=progress
         )
-    console = out()
-    console.print(f"{target}: {read(target)!r}")
+    console, data = out(), read(target)
+    sizes = {"users": data.num_users, "items": data.num_items, "interactions": data.num_interactions}
+    write_result(json_file, {"folder": str(target), **sizes})
+    console.print(f"{target}: {data!r}")
     console.print(f"Train on it with: pathdex train {target} --out runs/first")
 
 
@@ -125,6 +129,7 @@ def fetch(
     name: Annotated[str, Argument(help="movielens-1m, movielens-20m, movielens-25m or amazon-books.")],
     folder: Annotated[Path, Option(help="Folder to store it in.")] = Path("data"),
     file: Annotated[Path | None, Option(help="Use a copy on disk instead of downloading; it is verified too.")] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Download a public data set, verify its checksum, and print the command to train on it.
 
@@ -143,13 +148,13 @@ def fetch(
     with show_progress(f"fetching {source.filename}") as progress:
         target = fetch_file(name, folder, file=file, progress=progress)
     flags = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in source.reading.items())
+    train = f"pathdex train {target} --out runs/{name} {flags} "
+    train += f"--valid-users {source.valid_users} --test-users {source.test_users}"
+    write_result(json_file, {"file": str(target), "terms": source.terms, "train": train})
     console = out()
     console.print(f"{target}  (verified)")
     console.print(f"Terms: {source.terms}")
-    console.print(
-        f"Train with the papers' protocol: pathdex train {target} --out runs/{name} {flags} "
-        f"--valid-users {source.valid_users} --test-users {source.test_users}"
-    )
+    console.print(f"Train with the papers' protocol: {train}")
 
 
 def generate(
@@ -171,6 +176,7 @@ def generate(
     popularity: Annotated[float | None, Option(help="Share of rows drawn from the best-sellers.")] = None,
     seed: Annotated[int, Option(help="Random seed.")] = 0,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace existing files.")] = False,
+    json_file: JsonFile = None,
 ) -> None:
     """Generate interactions with a known structure: items are on one or two planted paths, and users follow paths.
 
@@ -196,7 +202,9 @@ def generate(
     )
     with show_progress("generating rows") as progress:
         generate_file(target, **planted, nodes=nodes, seed=seed, overwrite=overwrite, progress=progress)
-    counts = {name: f"{planted[name]:,}" for name in ("interactions", "users", "items")}
+    numbers = {name: planted[name] for name in ("interactions", "users", "items")}
+    write_result(json_file, {"file": str(target), "planted_paths": str(truth_file(target)), **numbers})
+    counts = {name: f"{number:,}" for name, number in numbers.items()}
     console = out()
     console.print(
         "{target}: {interactions} interactions of {users} users with {items} items".format(target=target, **counts)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from pathdex.cli.command import write_result
 from pathdex.cli.console import err, out
 from pathdex.cli.inspect import health_tables
+from pathdex.cli.options import JsonFile
 from pathdex.cli.progress import training_callbacks
 from pathdex.tables import TextTable, pairs
 
 if TYPE_CHECKING:
     from pathdex.data import DemoCatalogue
     from pathdex.data.splits import Split
+    from pathdex.evaluation.protocol import Evaluation
+    from pathdex.evaluation.recovery import Recovery
     from pathdex.recommenders.deep_retrieval import DeepRetrieval
 
 PARAMETERS: dict[str, Any] = {
@@ -57,6 +62,7 @@ def demo(
     items: Annotated[int, Option(help="Number of items.")] = 1_000,
     seed: Annotated[int, Option(help="Random seed.")] = 0,
     folder: Annotated[Path | None, Option("--out", help="Save the model to this folder.", metavar="DIR")] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Generate a shop with planted interests, train, evaluate, and show recommendations and their paths.
 
@@ -89,10 +95,13 @@ def demo(
     model.fit(split.train, callbacks=training_callbacks())
     compiler.wait()
     _recommendations(model, split, catalogue)
-    _evaluate(model, split)
-    for part in health_tables(model.health(), m_step_records(model.records)):
+    evaluation, health = _evaluate(model, split), model.health()
+    for part in health_tables(health, m_step_records(model.records)):
         console.print(part)
-    _recovery(model, catalogue)
+    planted = dataclasses.asdict(_recovery(model, catalogue))
+    write_result(
+        json_file, {"evaluation": evaluation.to_dict(), "health": health.to_dict(), "planted_interests": planted}
+    )
     if folder is not None:
         model.save(folder)
         console.print(f"\nSaved the model to {folder}. Try: pathdex inspect {folder}")
@@ -103,7 +112,7 @@ def _example(catalogue: DemoCatalogue) -> str:
     return f"{most_shared!r}, which belongs to {' and '.join(catalogue.interests(most_shared))}"
 
 
-def _evaluate(model: DeepRetrieval, split: Split) -> None:
+def _evaluate(model: DeepRetrieval, split: Split) -> Evaluation:
     from pathdex.evaluation.comparison import comparison_methods, search_options
     from pathdex.evaluation.protocol import evaluate
     from pathdex.evaluation.report import evaluation_tables
@@ -112,9 +121,10 @@ def _evaluate(model: DeepRetrieval, split: Split) -> None:
     result = evaluate(methods, split.test, n=N, item_counts=split.train.item_counts())
     for table in evaluation_tables(result):
         out().print(table)
+    return result
 
 
-def _recovery(model: DeepRetrieval, catalogue: DemoCatalogue) -> None:
+def _recovery(model: DeepRetrieval, catalogue: DemoCatalogue) -> Recovery:
     from pathdex.evaluation.recovery import planted_recovery
 
     names = [str(one) for one in model.items.ids(range(len(model.items)))]
@@ -129,6 +139,7 @@ def _recovery(model: DeepRetrieval, catalogue: DemoCatalogue) -> None:
             },
         )
     )
+    return found
 
 
 def _recommendations(model: DeepRetrieval, split: Split, catalogue: DemoCatalogue) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from pathdex.cli.command import write_result
 from pathdex.cli.console import out
+from pathdex.cli.options import JsonFile
 from pathdex.tables import TextTable, pairs
 
 GIGABYTE = 1e9
 
 
-def doctor() -> None:
+def doctor(json_file: JsonFile = None) -> None:
     """Show versions, hardware and optional features, and how to install missing ones.
 
-    Example:
+    Examples:
 
         pathdex doctor
+
+        pathdex doctor --json doctor.json
     """
     from pathdex.system import FEATURES, examine
 
@@ -32,6 +36,13 @@ def doctor() -> None:
             },
         )
     )
+    machine = {name: value for name, value in vars(system).items() if name != "versions"}
+    features = [
+        {"feature": one.purpose, "package": one.package, "installed": one.available, "install": one.install}
+        for one in FEATURES
+    ]
+    machine["folder"] = str(system.folder)
+    write_result(json_file, {"versions": system.versions, "machine": machine, "features": features})
     rows = [
         [feature.purpose, feature.package, "yes" if feature.available else f"no: {feature.install}"]
         for feature in FEATURES

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from pathdex.cli.command import RunPath, split_list
+from pathdex.cli.command import RunPath, split_list, write_result
 from pathdex.cli.console import out
 from pathdex.cli.options import JsonFile
 
@@ -27,13 +27,11 @@ def explain(
     """
     from pathdex.recommenders.capabilities import CanExplain, require
     from pathdex.recommenders.registry import load
-    from pathdex.storage.json_file import write_json
 
     model = require(load(folder), CanExplain)
     found = model.explain(split_list(history, "--history"), item, beam=beam)
     out().print(str(found))
-    if json_file is not None:
-        write_json(json_file, dataclasses.asdict(found))
+    write_result(json_file, dataclasses.asdict(found))
 
 
 def why_not(
@@ -53,10 +51,8 @@ def why_not(
     """
     from pathdex.recommenders.capabilities import CanExplain, require
     from pathdex.recommenders.registry import load
-    from pathdex.storage.json_file import write_json
 
     model = require(load(folder), CanExplain)
     found = model.why_not(split_list(history, "--history"), item, n=n, beam=beam, exclude_seen=not keep_seen)
     out().print(str(found))
-    if json_file is not None:
-        write_json(json_file, dataclasses.asdict(found))
+    write_result(json_file, dataclasses.asdict(found))

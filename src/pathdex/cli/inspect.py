@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from pathdex.cli.answers import label
-from pathdex.cli.command import RunPath
+from pathdex.cli.command import RunPath, write_result
 from pathdex.cli.console import out
 from pathdex.cli.inspect_paths import near_table, parse_nodes, paths_json, paths_table, plot_model
 from pathdex.cli.options import JsonFile
@@ -46,7 +46,6 @@ def inspect(
     from pathdex.evaluation.plots import check_plot_file, m_step_records
     from pathdex.recommenders.capabilities import HasIndex, require
     from pathdex.recommenders.registry import load
-    from pathdex.storage.json_file import write_json
 
     if plot is not None:
         check_plot_file(plot)
@@ -61,8 +60,7 @@ def inspect(
         near = near_table(model, paths[0]) if path is not None else None
         if near is not None:
             out().print(near)
-        if json_file is not None:
-            write_json(json_file, {"paths": [paths_json(model, nodes) for nodes in paths]})
+        write_result(json_file, {"paths": [paths_json(model, nodes) for nodes in paths]})
         return
     health, steps = model.health(), m_step_records(model.records)
     console = out()
@@ -70,7 +68,7 @@ def inspect(
         console.print(part)
     if json_file is not None:
         training = [record for record in model.records if "choices" in record or "comparison" in record]
-        write_json(json_file, {"health": health.to_dict(), "m_steps": steps, "training": training})
+        write_result(json_file, {"health": health.to_dict(), "m_steps": steps, "training": training})
     if plot is not None:
         plot_model(model, steps, plot)
         console.print(f"Wrote {plot}")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pathdex.cli.command import write_result
 from pathdex.cli.console import out
 from pathdex.cli.options import JsonFile
 from pathdex.errors import BundleError
@@ -25,7 +26,6 @@ def status(folder: Folder, json_file: JsonFile = None) -> None:
         pathdex live status live/ --json status.json
     """
     from pathdex.recommenders.live_status import live_status
-    from pathdex.storage.json_file import write_json
 
     _check_published(folder)
     found, console = live_status(folder), out()
@@ -49,11 +49,10 @@ def status(folder: Folder, json_file: JsonFile = None) -> None:
     ]
     columns = ["base", "written", "items", "contains deltas up to", "version"]
     console.print(TextTable("\nBases", columns, rows, text_columns=2))
-    if json_file is not None:
-        write_json(json_file, found.to_dict())
+    write_result(json_file, found.to_dict())
 
 
-def compact(folder: Folder) -> None:
+def compact(folder: Folder, json_file: JsonFile = None) -> None:
     """Write the current state as a new base and prune old bases and deltas.
 
     The process that publishes does this by itself; use the command while none is running.
@@ -63,6 +62,7 @@ def compact(folder: Folder) -> None:
         pathdex live compact live/
     """
     from pathdex.recommenders.live_publisher import LivePublisher
+    from pathdex.recommenders.live_status import live_status
     from pathdex.storage.live_folder import read_current
 
     _check_published(folder)
@@ -70,11 +70,13 @@ def compact(folder: Folder) -> None:
     with LivePublisher(folder) as publisher:
         publisher.compact()
         out().print(f"{folder} now has the base {publisher.version.base.name}")
+    write_result(json_file, live_status(folder).to_dict())
 
 
 def rollback(
     folder: Folder,
     base: Annotated[int | None, typer.Option(help="Number of the base; default: the one before the current.")] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Make an older base current again. Servers that follow the folder load it. Stop the stream or publisher first.
 
@@ -97,8 +99,9 @@ def rollback(
             way = f"to drop {dropped} after it, run: pathdex live rollback {folder} --base {number}"
             raise BundleError(f"{folder} keeps no base before the current one, {number}; {way}")
         publisher.rollback(base)
-    console = out()
-    console.print(f"{folder} is back at the base {live_status(folder).current}", soft_wrap=True)
+    console, found = out(), live_status(folder)
+    write_result(json_file, found.to_dict())
+    console.print(f"{folder} is back at the base {found.current}", soft_wrap=True)
     if (folder / STREAM_REQUEST).exists():
         told = (
             "If the stream continues, it publishes its own state again. To learn on from this base, start a new stream"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from pathdex.cli.answers import answer_json, answer_table, label
-from pathdex.cli.command import RunPath, split_list
+from pathdex.cli.command import RunPath, split_list, write_result
 from pathdex.cli.console import err, out
 from pathdex.cli.options import CatalogueLists, JsonFile, declared_lists, takes_reading
 from pathdex.cli.progress import show_progress
@@ -88,8 +88,6 @@ def recommend(
         raise QueryError("--explain works with --history only", remedy="leave it out")
     if catalogue is not None and not where:
         raise QueryError("pass --catalogue together with --where, or neither")
-    if json_file is not None and history is None:
-        raise QueryError("--json works with --history only", remedy="name the --output FILE.jsonl")
     query: dict[str, Any] = {
         "n": n,
         "exclude_seen": not keep_seen,
@@ -107,7 +105,7 @@ def recommend(
         raise QueryError("--where needs a table of items", remedy="pass --catalogue FILE, or train with --items FILE")
     if source is not None and target is not None:
         data = _read_input(source, reading, None if plain else training_reading(folder, model))
-        _many(model, data, target, overwrite=overwrite, query=query)
+        _many(model, data, target, overwrite=overwrite, query=query, json_file=json_file)
     else:
         _one(model, split_list(history, "--history"), explain=explain, query=query, json_file=json_file)
 
@@ -137,7 +135,6 @@ def _one(
     model: Recommender, history: list[str], *, explain: bool, query: dict[str, Any], json_file: Path | None
 ) -> None:
     from pathdex.recommenders.capabilities import CanExplain, require
-    from pathdex.storage.json_file import write_json
 
     console = out()
     found = model.recommend(history, **query)
@@ -148,8 +145,7 @@ def _one(
             explanation = require(model, CanExplain).explain(history, one.id, beam=query.get("beam"))
             console.print(str(explanation))
             shown["explanation"] = dataclasses.asdict(explanation)
-    if json_file is not None:
-        write_json(json_file, {"history": history, "items": items})
+    write_result(json_file, {"history": history, "items": items})
 
 
 def _read_input(source: str, given: dict[str, Any], training: Reading | None) -> Interactions:
@@ -169,11 +165,20 @@ def _read_input(source: str, given: dict[str, Any], training: Reading | None) ->
     return read_as(source, options)
 
 
-def _many(model: Recommender, data: Interactions, target: Path, *, overwrite: bool, query: dict[str, Any]) -> None:
+def _many(
+    model: Recommender,
+    data: Interactions,
+    target: Path,
+    *,
+    overwrite: bool,
+    query: dict[str, Any],
+    json_file: Path | None,
+) -> None:
     from pathdex.recommenders.batch import recommend_file
 
     with show_progress("recommending") as progress:
         summary = recommend_file(model, data, target, overwrite=overwrite, progress=progress, **query)
+    write_result(json_file, {"output": str(target), **vars(summary)})
     console = out()
     console.print(f"{target}: {summary.rows:,} recommendations for {summary.users:,} users")
     if summary.unknown_items:

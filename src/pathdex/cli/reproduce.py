@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from pathdex.cli.command import split_integers, split_list
+from pathdex.cli.command import split_integers, split_list, write_result
 from pathdex.cli.console import err, out
-from pathdex.cli.options import DataPath, takes_machine, takes_reading, takes_split
+from pathdex.cli.options import DataPath, JsonFile, takes_machine, takes_reading, takes_split
 from pathdex.errors import ConfigError, Problem
 from pathdex.tables import TextTable
 
@@ -46,6 +46,7 @@ def reproduce(
         list[str] | None,
         Option("--set", help="Fix a hyper-parameter; the value is JSON: tdm.epochs=2.", metavar="METHOD.NAME=VALUE"),
     ] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Run the paper's experiments on any data: all methods, with tables, figures and significance tests.
 
@@ -90,6 +91,7 @@ def reproduce(
     except KeyboardInterrupt:
         message = "\nInterrupted. Re-run the command to resume; finished steps are skipped."
         raise KeyboardInterrupt(message) from None
+    write_result(json_file, report.results)
     console = out()
     console.print(TextTable(f"Top {request.n}, in %, seen items removed", _COLUMNS, _rows(report.results)))
     console.print(f"{report.html}\n{report.markdown}\n{report.json}")

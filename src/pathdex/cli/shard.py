@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from pathdex.cli.command import RunPath
+from pathdex.cli.command import RunPath, write_result
 from pathdex.cli.console import out
+from pathdex.cli.options import JsonFile
 from pathdex.cli.progress import show_progress
 
 
@@ -19,6 +20,7 @@ def shard(
     ],
     shards: Annotated[int, typer.Option(help="The number of shards.", show_default=False)],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a folder of shards.")] = False,
+    json_file: JsonFile = None,
 ) -> None:
     """Split a Deep Retrieval model by item, for a catalogue that should not fit one host.
 
@@ -34,4 +36,5 @@ def shard(
 
     with show_progress("shards") as progress:
         made = write_shards(model, shards, target, overwrite=overwrite, progress=progress)
+    write_result(json_file, {"version": made.version, "folders": [str(one) for one in made.folders]})
     out().print(f"Wrote {len(made.folders)} shards of model {made.version} to {target}")

@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from pathdex.cli.answers import answer_json, answer_table, label
-from pathdex.cli.command import RunPath
+from pathdex.cli.command import RunPath, write_result
 from pathdex.cli.console import out
 from pathdex.cli.options import JsonFile
 
@@ -27,10 +27,8 @@ def similar(
         pathdex similar runs/first 260 --n 5 --json -
     """
     from pathdex.recommenders.registry import load
-    from pathdex.storage.json_file import write_json
 
     model = load(folder)
     found = model.similar_items(item, n)
     out().print(answer_table(f"Similar to {label(model.details, item)}", found))
-    if json_file is not None:
-        write_json(json_file, {"item": item, "items": answer_json(found)})
+    write_result(json_file, {"item": item, "items": answer_json(found)})

@@ -15,8 +15,9 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as RichProgress
 from typer import Option
 
-from pathdex.cli.command import gathers, option, split_list
+from pathdex.cli.command import gathers, option, split_list, write_result
 from pathdex.cli.console import err, out
+from pathdex.cli.options import JsonFile
 from pathdex.cli.progress import Log
 from pathdex.experiments.simulate.options import ARM_NAMES, BASELINE, DEFAULT_ARMS, SimulationOptions, make_options
 from pathdex.tables import TextTable
@@ -49,6 +50,7 @@ def simulate(
     ] = "auto",
     quick: Annotated[bool, Option("--quick", help="A small platform for a first look: other defaults.")] = False,
     threads: Annotated[int | None, Option(help="Number of threads; default: all cores.", min=1)] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Run the paper's live experiment in a simulator: an A/B test of Deep Retrieval that learns from the stream.
 
@@ -82,6 +84,7 @@ def simulate(
     except KeyboardInterrupt:
         message = f"\nInterrupted. No report was written; run the command again to start over in {folder}."
         raise KeyboardInterrupt(message) from None
+    write_result(json_file, report.results)
     console = out()
     console.print(TextTable("With 95% intervals", _COLUMNS, _rows(report.results)))
     console.print(f"{report.html}\n{report.markdown}\n{report.json}")

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as RichProgress
 from typer import Option
 
+from pathdex.cli.command import write_result
 from pathdex.cli.console import err, out
 from pathdex.cli.options import DataPath, JsonFile, takes_parameters, takes_reading, takes_run_options, takes_split
 from pathdex.cli.progress import Log
@@ -73,7 +74,6 @@ def tune(
     from pathdex.experiments.run_request import TrainOptions, make_run_request
     from pathdex.experiments.search_space import describe_axis, make_space
     from pathdex.experiments.tune import tune as search_parameters
-    from pathdex.storage.json_file import write_json
     from pathdex.system import OPTUNA
 
     OPTUNA.require()
@@ -103,8 +103,7 @@ def tune(
     except KeyboardInterrupt:
         raise KeyboardInterrupt("\nInterrupted. Re-run the command to resume; finished trials are kept.") from None
     console = out()
-    if json_file is not None:
-        write_json(json_file, found.to_dict())
+    write_result(json_file, found.to_dict())
     console.print(_table(found, n))
     console.print(f"{found.toml}: trial {found.best.number}, {_values(found.best.parameters)}")
     console.print(f"Train with it: {train_command(request, found.toml)}")

@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
+from pathdex.cli.command import write_result
 from pathdex.cli.console import err, out
+from pathdex.cli.options import JsonFile
 
 
 def verify(
     model: Annotated[
         Path, typer.Argument(help="A bundle, a run folder, a live folder or a stream.", show_default=False)
     ],
+    json_file: JsonFile = None,
 ) -> None:
     """Check everything about a saved model: manifest, sizes, checksums, the content of all arrays, chains of deltas.
 
@@ -24,7 +27,7 @@ def verify(
 
         pathdex verify movies.pathdex
 
-        pathdex verify live/
+        pathdex verify live/ --json -
     """
     from pathdex.recommenders.verification import verify_model
     from pathdex.storage.live_folder import is_live_folder
@@ -32,8 +35,9 @@ def verify(
 
     parts: list[str] = []
     problems = verify_model(model, parts.append)
+    write_result(json_file, {"model": str(model), "parts": parts, "problems": [str(one) for one in problems]})
     if problems:
-        console = err()
+        console = err(always=True)
         for problem in problems:
             console.print(f"- {problem}", markup=False, highlight=False, soft_wrap=True)
         console.print(f"{model}: {len(problems)} problem{'s' if len(problems) > 1 else ''}", soft_wrap=True)

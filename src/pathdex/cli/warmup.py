@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from pathdex.cli.command import write_result
 from pathdex.cli.console import out
+from pathdex.cli.options import JsonFile
 from pathdex.tables import pairs
 
 
@@ -16,6 +18,7 @@ def warmup(
         Path | None,
         typer.Argument(help="A run or a saved model. [default: a small built-in model]", metavar="[RUN]"),
     ] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Compile and cache on disk what a server of the model needs; without RUN, what training and queries need.
 
@@ -28,6 +31,9 @@ def warmup(
     from pathdex.server.warmup import warm_up
 
     report = warm_up(folder)
+    shown = {name: value for name, value in vars(report).items() if name != "caches"}
+    model = None if folder is None else str(folder)
+    write_result(json_file, {"model": model, **shown, "caches": [str(one) for one in report.caches]})
     console = out()
     console.print(
         pairs(

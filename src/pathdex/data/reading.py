@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pathdex.data.formats import open_source
-from pathdex.data.rows import Rows, check_rows
+from pathdex.data.rows import Rows, check_rows, unused_dislikes
 from pathdex.data.source_table import FileOptions, Source, SourceTable
 from pathdex.data.values import TIME_UNITS
 from pathdex.errors import DataError, Problem, did_you_mean
@@ -91,6 +91,8 @@ class Reading:
             del named["rating"]
         table = open_source(source, replace(self.file_options, scratch=scratch))
         rows = check_rows(table, named, drop_missing=bool(self.drop_missing))
+        if "rating" not in named:
+            rows = replace(rows, findings=(*rows.findings, *unused_dislikes(table)))
         if self.min_rating is not None:  # It says what becomes of ratings below zero.
             rows = replace(rows, findings=tuple(one for one in rows.findings if one.code != "D416"))
         return table, rows

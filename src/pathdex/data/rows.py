@@ -10,13 +10,17 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from pathdex.data.columns import ambiguous_columns, find_columns
+from pathdex.data.columns import ambiguous_columns, find_columns, guess_column
 from pathdex.data.findings import Finding, finding
 from pathdex.data.source_table import SourceTable, reading
 from pathdex.data.values import Rule, Values, id_values, is_integer, rating_values, time_values
 from pathdex.errors import DataError, Problem
 
 SHOWN_ROWS = 5
+
+
+FIRST_ROWS = 10_000
+"""Rows of a column that is not read which are looked at."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,20 @@ def check_rows(table: SourceTable, named: Mapping[str, str | None], *, drop_miss
     if not any(one.level == "error" for one in problems):
         frame, parts = frame.select(typed), [part.select(typed) for part in parts]
     return Rows(frame, total, tuple(problems), columns, dropped, tuple(parts))
+
+
+def unused_dislikes(table: SourceTable) -> list[Finding]:
+    """A warning if a column of ratings that is not read begins with ratings below zero, as in +1/-1 votes."""
+    schema = table.frame.collect_schema()
+    column = guess_column("rating", schema.names())
+    if column is None or not (schema[column].is_numeric() or schema[column] == pl.String):
+        return []
+    with reading(table.name):
+        first = table.frame.select(pl.col(column).cast(pl.Float64, strict=False)).head(FIRST_ROWS).collect()
+    if not (first.to_series() < 0).any():
+        return []
+    rule = f"column {column!r} of {table.name} is not used, and rows with a value below 0 in it are kept"
+    return [finding("warning", "D416", rule, remedy="min_rating=0 drops them (--min-rating 0)")]
 
 
 def refuse_repeats(ids: pl.Series, column: str, name: str) -> None:

@@ -19,7 +19,7 @@ SEEN_ITEMS = {True: "seen items removed", False: "seen items kept"}
 def evaluation_tables(evaluation: Evaluation) -> list[TextTable]:
     """One table with seen items removed and one with seen items kept; ± is the standard error of F."""
     title = f"Top {evaluation.n} for {evaluation.users:,} held-out users, in %"
-    return _tables(title, _RESULT_COLUMNS, evaluation.results, text_columns=2, optional=6)
+    return _tables(title, _RESULT_COLUMNS, evaluation.results, text_columns=2, optional=7)
 
 
 def decomposition_tables(decomposition: Decomposition) -> list[TextTable]:
@@ -48,11 +48,11 @@ _RESULT_COLUMNS: Columns[MethodResult] = [
     ("candidates", lambda result: f"{result.figures['candidates']:,.0f}"),
     ("precision", _figure("precision")),
     ("recall", _figure("recall")),
-    ("distinct recall", _figure("distinct_recall")),
     ("F", lambda result: f"{_figure('f_measure')(result)} ± {_figure('f_measure_standard_error')(result)}"),
     ("NDCG", _figure("ndcg")),
     ("hit rate", _figure("hit_rate")),
     ("MRR", _figure("mrr")),
+    ("distinct recall", _figure("distinct_recall")),
     ("coverage", _figure("coverage")),
     ("Gini", lambda result: f"{result.figures['gini']:.3f}"),
     ("popularity", lambda result: f"{result.figures['mean_popularity']:,.1f}"),

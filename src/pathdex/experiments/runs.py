@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -29,6 +30,9 @@ from pathdex.storage.json_file import write_json
 from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, ITEMS, LOG, RECORDING, REQUEST, SPLIT, find_bundle
 from pathdex.training.callbacks import Callback, JsonLines, default_callbacks
 from pathdex.training.trackers import make_tracker
+
+if TYPE_CHECKING:
+    from pathdex.training.distributed.group import Group
 
 
 def training_reading(folder: str | Path, model: Recommender) -> Reading | None:
@@ -147,14 +151,40 @@ class Run:
         if self.finished:
             return self.model()
         with folder_lock(self.path, "pathdex train"):
-            return self._train(split, callbacks, trackers)
+            if self.bundle.exists():
+                return self.model()
+            resume = self.checkpoint.exists()
+            model, split = self._estimator(self.request["options"]), split or self.split()
+            self._fit(model, split, self._callbacks(callbacks, trackers, resume), resume)
+            model.save(self.bundle)
+            return model
 
-    def _train(
-        self, split: Split | None, callbacks: Sequence[Callback] | None, trackers: Sequence[str]
-    ) -> DeepRetrieval:
-        if self.finished:
-            return self.model()
-        resume = self.checkpoint.exists()
+    def train_share(
+        self,
+        group: Group,
+        threads: int,
+        *,
+        callbacks: Sequence[Callback] | None = None,
+        trackers: Sequence[str] = (),
+    ) -> None:
+        """`train` as one of several workers, which all call this. The folder must be on storage that they share.
+
+        The first worker writes the log and calls `callbacks` and `trackers`.
+        """
+        with folder_lock(self.path, "pathdex train") if group.is_first else nullcontext():
+            if group.agree(self.finished):
+                return
+            resume = group.agree(self.checkpoint.exists())
+            options = self.request["options"]
+            model = self._estimator({**options, "threads": options.get("threads") or threads})
+            following = self._callbacks(callbacks, trackers, resume) if group.is_first else []
+            self._fit(model, self.split(), following, resume, group)
+            group.first_only(lambda: model.save(self.bundle))
+
+    def _estimator(self, options: Mapping[str, Any]) -> DeepRetrieval:
+        return DeepRetrieval(Config.from_stored(self.request["config"]), **options)
+
+    def _callbacks(self, callbacks: Sequence[Callback] | None, trackers: Sequence[str], resume: bool) -> list[Callback]:
         if resume:
             # A kill between checkpoint and log can lose or truncate a line; the checkpoint holds all records.
             records = load_checkpoint(self.checkpoint)[0]["records"]
@@ -163,19 +193,21 @@ class Run:
         following: list[Callback] = [JsonLines(self.log)]
         following += default_callbacks() if callbacks is None else callbacks
         following += [make_tracker(tracker, self.path, self.request["config"]) for tracker in trackers]
-        config = Config.from_stored(self.request["config"])
-        model, split = DeepRetrieval(config, **self.request["options"]), split or self.split()
+        return following
+
+    def _fit(
+        self, model: DeepRetrieval, split: Split, callbacks: list[Callback], resume: bool, group: Group | None = None
+    ) -> None:
         model.fit(
             split.train,
             items=self.details(),
             validation=split.valid,
             start_from=self._start(),
-            callbacks=following,
+            callbacks=callbacks,
             checkpoint=self.checkpoint,
             resume=resume,
             record=self.request.get("recording", True),
+            group=group,
         )
         if model.recording is not None:
             model.recording.save(self.path / RECORDING)
-        model.save(self.bundle)
-        return model

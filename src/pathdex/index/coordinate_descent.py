@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pathdex.errors import DataError
 from pathdex.index.checks import check_int, check_number, int_array, path_array, score_array
+from pathdex.index.health import item_mean_size
 from pathdex.index.path_choice import PathCodes, Penalty, choose_paths, contains, keep_current_paths
 from pathdex.index.path_ids import PathNumbers
 from pathdex.kernels.hashing import EMPTY, ROWS_PER_RANGE, rows_with_repeats
@@ -79,10 +80,10 @@ def assignment_objective(
     """
     penalty = check_number("penalty", penalty, low=0.0)
     degree = check_number("penalty_degree", penalty_degree, low=2.0)
-    codes, scores, counts, paths = _check_table(codes, scores, counts, paths)
-    scored = _scored_rows(scores)
+    codes, scores, counts, paths = check_table(codes, scores, counts, paths)
+    scored = scored_rows(scores)
     with np.errstate(divide="ignore"):
-        likelihood = np.sum(counts[scored] * np.log(_summed_scores(codes, scores, paths)[scored]))
+        likelihood = np.sum(counts[scored] * np.log(summed_scores(codes, scores, paths)[scored]))
     sizes = np.unique(paths, return_counts=True)[1].astype(np.float64)
     return float(likelihood - penalty * np.sum(sizes**degree) / degree)
 
@@ -102,12 +103,23 @@ class AssignmentProblem:
         self, codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, current_paths: ArrayLike, seed: int = 0
     ) -> None:
         random = np.random.default_rng(check_int("seed", seed, low=0))
-        codes, self.scores, self.counts, current = _check_table(codes, scores, counts, current_paths)
-        self.scored = _scored_rows(self.scores)
+        codes, self.scores, self.counts, current = check_table(codes, scores, counts, current_paths)
+        self.scored = scored_rows(self.scores)
+        self.num_items = len(self.scored)
         self.order = random.permutation(np.flatnonzero(self.scored))
         self.numbers = PathNumbers.for_table(codes, current)
         self.candidate_paths = self.numbers.number(codes, self.scores)
         self.current = self.numbers.number(current)
+
+    @property
+    def mean_scored_count(self) -> float:
+        """The mean N_v of the items with scores."""
+        counts = self.counts[self.scored]
+        return float(counts.mean()) if len(counts) else 1.0
+
+    def path_size(self, paths: Ints) -> float:
+        """Items on the path of an average item."""
+        return item_mean_size(np.unique(paths, return_counts=True)[1])
 
     def solve(self, penalty: float, degree: float, iterations: int, block_size: int | None = None) -> Ints:
         """Paths (item, path) by Algorithm 2."""
@@ -270,7 +282,7 @@ def _expect_sizes(candidate_paths: PathCodes, sizes: Int32s) -> None:
         prefetch_lines(sizes, candidate_paths[c], 1)
 
 
-def _summed_scores(codes: Ints, scores: Floats, paths: Ints) -> NDArray[np.float64]:
+def summed_scores(codes: Ints, scores: Floats, paths: Ints) -> NDArray[np.float64]:
     """sum_j s[v, pi_j(v)] of every item."""
     sums = np.zeros(len(paths))
     run_ranges(partial(_sum_scores, codes, scores, paths, sums), len(paths), least=ROWS_PER_RANGE)
@@ -285,7 +297,7 @@ def _sum_scores(codes: Ints, scores: Floats, paths: Ints, sums: NDArray[np.float
                 sums[v] += scores[v, c]
 
 
-def _check_table(
+def check_table(
     codes: ArrayLike, scores: ArrayLike, counts: ArrayLike, paths: ArrayLike
 ) -> tuple[Ints, Floats, Floats, Ints]:
     paths = path_array("current_paths", paths)
@@ -303,7 +315,7 @@ def check_rows(codes: Ints, scores: Floats, paths: Ints, first: int = 0) -> None
     _check_rows("scores", _unsorted_rows(codes, scores), "descend to 0 where codes has -1; use a ScoreTable", first)
 
 
-def _scored_rows(scores: Floats) -> Mask:
+def scored_rows(scores: Floats) -> Mask:
     """Which items have a scored path; rows descend."""
     scored: Mask = scores[:, :1].sum(axis=1) > 0
     return scored

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pathdex.index.checks import path_array
 from pathdex.index.paths import check_codes, decode_paths
-from pathdex.kernels.types import Ints
+from pathdex.kernels.types import Ints, Mask
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def health(paths: ArrayLike, num_nodes: int, depth: int, previous: ArrayLike | N
     used, sizes = np.unique(check_codes("paths", present, num_nodes, depth), return_counts=True)
     nodes = decode_paths(used, num_nodes, depth)
     passing = [np.bincount(np.repeat(nodes[:, layer], sizes), minlength=num_nodes) for layer in range(depth)]
-    entropy = tuple(_entropy(counts) for counts in passing)
+    entropy = tuple(node_entropy(counts) for counts in passing)
     ordered = np.sort(paths, axis=1)
     first = np.diff(ordered, axis=1, prepend=-1) != 0
     return IndexHealth(
@@ -106,7 +106,8 @@ def item_mean_size(sizes: Ints) -> float:
     return float(np.sum(sizes.astype(np.float64) ** 2) / sizes.sum()) if len(sizes) else 0.0
 
 
-def _entropy(counts: NDArray[np.integer]) -> float:
+def node_entropy(counts: NDArray[np.integer]) -> float:
+    """The entropy of a distribution given by counts, in nats."""
     shares = counts[counts > 0] / max(counts.sum(), 1.0)
     return float(-np.sum(shares * np.log(shares))) + 0.0
 
@@ -118,7 +119,12 @@ def _size_histogram(sizes: Ints) -> dict[str, int]:
 
 
 def _overlap(paths: Ints, previous: Ints) -> float:
-    stayed = np.zeros(paths.shape, np.bool_)
+    return float(np.mean(overlapping(paths, previous)))
+
+
+def overlapping(paths: Ints, previous: Ints) -> Mask:
+    """Which paths (item, path) an item already had."""
+    stayed: Mask = np.zeros(paths.shape, np.bool_)
     for j in range(previous.shape[1]):
         stayed |= paths == previous[:, j : j + 1]
-    return float(np.mean(stayed & (paths >= 0)))
+    return stayed & (paths >= 0)

@@ -56,14 +56,31 @@ def residual_kmeans_paths(
     capacity = _check_paths_per_item(paths_per_item, num_nodes, depth)
     check_int("iterations", iterations)
     mean = len(vectors) * paths_per_item / capacity
-    max_size = max(32, math.ceil(8 * mean)) if max_size is None else check_int("max_size", max_size)
+    max_size = default_max_size(mean) if max_size is None else check_int("max_size", max_size)
     if max_size * capacity < 2 * len(vectors) * paths_per_item:
         rule = f"must be at least {math.ceil(2 * mean)}, twice the mean path size"
         raise ConfigError([Problem(rule, "max_size", max_size, "raise it")])
     random = np.random.default_rng(seed)
     codebooks = fit_codebooks(vectors, num_nodes, depth, iterations, random)
-    candidate_paths = nearest_codes(vectors, codebooks, beam=max(8, 2 * paths_per_item))
-    order = random.permutation(len(vectors))
+    candidate_paths = nearest_codes(vectors, codebooks, beam=placed_codes(paths_per_item))
+    return place_items(candidate_paths, paths_per_item, num_nodes, depth, max_size, random)
+
+
+def default_max_size(mean: float) -> int:
+    """The most items on a path at first, given the mean over all paths."""
+    return max(32, math.ceil(8 * mean))
+
+
+def placed_codes(paths_per_item: int) -> int:
+    """The number of nearest codes among which an item gets its paths."""
+    return max(8, 2 * paths_per_item)
+
+
+def place_items(
+    candidate_paths: Ints, paths_per_item: int, num_nodes: int, depth: int, max_size: int, random: np.random.Generator
+) -> Ints:
+    """Paths (item, path) from the nearest codes of all items (item, code), at most `max_size` items on each."""
+    order = random.permutation(len(candidate_paths))
     return _place(candidate_paths, order, paths_per_item, num_nodes, depth, max_size, int(random.integers(2**31)))
 
 

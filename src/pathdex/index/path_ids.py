@@ -58,6 +58,12 @@ class PathNumbers:
         codes: Ints = code_of[numbers]
         return codes
 
+    def find(self, codes: Ints) -> Ints:
+        """The numbers of codes, `EMPTY` for one that has none."""
+        if self._same:
+            return np.where(codes < self._length, codes, EMPTY)
+        return _find(codes.ravel(), self._number_of).reshape(codes.shape)
+
 
 @njit(cache=True, nogil=True)
 def _number(codes: Ints, used: Ints, number_of: Ints, total: int, numbers: NDArray[np.int32]) -> tuple[Ints, int]:
@@ -73,6 +79,16 @@ def _number(codes: Ints, used: Ints, number_of: Ints, total: int, numbers: NDArr
                 total += 1
             numbers[v, c] = number_of[slot, 1]
     return number_of, total
+
+
+@njit(cache=True, nogil=True)
+def _find(codes: Ints, number_of: Ints) -> Ints:
+    numbers = np.full(len(codes), EMPTY, np.int64)
+    for place in range(len(codes)):
+        slot = find_slot(number_of, codes[place])
+        if codes[place] != EMPTY and number_of[slot, 0] == codes[place]:
+            numbers[place] = number_of[slot, 1]
+    return numbers
 
 
 @njit(cache=True, nogil=True)

@@ -10,15 +10,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol, TypeVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from pathdex.index.checks import check_int, check_number
 from pathdex.index.coordinate_descent import AssignmentProblem
-from pathdex.index.health import item_mean_size
 from pathdex.kernels.types import Ints
 
+Solution = TypeVar("Solution")
 MAX_TRIALS = 24
 """Limit of a search. From the last round's penalty it takes one to three trials, from none about six."""
 MANY_ITEMS = 200_000
@@ -65,32 +65,51 @@ def penalty_for_path_size(
     degree = check_number("penalty_degree", penalty_degree, low=2.0)
     iterations = check_int("iterations", iterations)
     tolerance = check_number("tolerance", tolerance, low=0.0, high=1.0)
+    if start is not None:
+        check_number("start", start, low=0.0)
     problem = AssignmentProblem(codes, scores, counts, current_paths, seed)
-    if start is None or check_number("start", start, low=0.0) == 0.0:
-        start = _first_guess(problem, wanted, degree)
+    penalty, paths, trials = search_penalty(problem, wanted, degree, iterations, start, tolerance)
+    size = problem.path_size(paths)
+    return FoundPenalty(penalty, paths, size, abs(size - wanted) <= tolerance * wanted, trials)
 
-    few = min(iterations, 2) if len(problem.scored) >= MANY_ITEMS else iterations
+
+class Solvable(Protocol[Solution]):
+    """An M-step that can be solved for several penalties, in one process or on several workers."""
+
+    num_items: int
+
+    @property
+    def mean_scored_count(self) -> float:
+        """The mean N_v of the items with scores."""
+
+    def solve(self, penalty: float, degree: float, iterations: int) -> Solution:
+        """Paths by Algorithm 2."""
+
+    def path_size(self, paths: Solution) -> float:
+        """Items on the path of an average item."""
+
+
+def search_penalty(
+    problem: Solvable[Solution],
+    wanted: float,
+    degree: float,
+    iterations: int,
+    start: float | None = None,
+    tolerance: float = 0.1,
+) -> tuple[float, Solution, int]:
+    """The penalty, its paths and the number of trials; arguments as in `penalty_for_path_size`."""
+    if not start:
+        # Joining a path of the wanted size then costs one nat of likelihood per occurrence.
+        start = max(problem.mean_scored_count, 1.0) / float(wanted ** (degree - 1))
+    few = min(iterations, 2) if problem.num_items >= MANY_ITEMS else iterations
 
     @lru_cache(maxsize=1)
-    def solve(penalty: float, iterations: int) -> Ints:
+    def solve(penalty: float, iterations: int) -> Solution:
         return problem.solve(penalty, degree, iterations)
 
-    search = _Search(lambda penalty: _size(solve(penalty, few)), wanted, tolerance, slope=degree - 1)
+    search = _Search(lambda penalty: problem.path_size(solve(penalty, few)), wanted, tolerance, slope=degree - 1)
     penalty = search.run(start)
-    paths = solve(penalty, iterations)
-    reached = abs(_size(paths) - wanted) <= tolerance * wanted
-    return FoundPenalty(penalty, paths, _size(paths), reached, search.trials)
-
-
-def _size(paths: Ints) -> float:
-    return item_mean_size(np.unique(paths, return_counts=True)[1])
-
-
-def _first_guess(problem: AssignmentProblem, wanted: float, degree: float) -> float:
-    """The penalty at which joining a path of the wanted size costs one nat of likelihood per occurrence."""
-    counts = problem.counts[problem.scored]
-    occurrences = float(counts.mean()) if len(counts) else 1.0
-    return max(occurrences, 1.0) / float(wanted ** (degree - 1))
+    return penalty, solve(penalty, iterations), search.trials
 
 
 class _Search:

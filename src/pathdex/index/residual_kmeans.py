@@ -22,9 +22,18 @@ _PER_RANGE = 256
 
 def fit_codebooks(vectors: Floats, num_nodes: int, depth: int, iterations: int, random: np.random.Generator) -> Floats:
     """Centroids (layer, node, dim), fitted greedily on a sample of the vectors."""
-    size = min(len(vectors), SAMPLE_PER_NODE * num_nodes)
-    residual = vectors[random.choice(len(vectors), size, replace=False)]
-    codebooks = np.empty((depth, num_nodes, vectors.shape[1]), np.float32)
+    return fit_sample(vectors[draw_sample(len(vectors), num_nodes, random)], num_nodes, depth, iterations, random)
+
+
+def draw_sample(num_vectors: int, num_nodes: int, random: np.random.Generator) -> Ints:
+    """The vectors on which centroids are fitted."""
+    drawn: Ints = random.choice(num_vectors, min(num_vectors, SAMPLE_PER_NODE * num_nodes), replace=False)
+    return drawn
+
+
+def fit_sample(residual: Floats, num_nodes: int, depth: int, iterations: int, random: np.random.Generator) -> Floats:
+    """Centroids (layer, node, dim), fitted on these vectors."""
+    codebooks = np.empty((depth, num_nodes, residual.shape[1]), np.float32)
     for layer in range(depth):
         codebooks[layer] = _kmeans(residual, num_nodes, iterations, random)
         residual = residual - codebooks[layer][nearest(residual, codebooks[layer])]

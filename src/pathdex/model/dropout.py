@@ -29,8 +29,22 @@ class Dropout(NamedTuple):
         return torch.where(self.bits < self.limit, self.scale, 0.0)
 
 
-def draw_dropout(shape: tuple[int, ...], dropout: float) -> Dropout:
-    """Dropout for an array of this shape, from torch's generator. Without dropout there are no bits."""
+class BatchPart(NamedTuple):
+    """The windows `first` .. of a batch of `total` windows, of which another worker has the others."""
+
+    first: int
+    total: int
+
+
+def draw_dropout(shape: tuple[int, ...], dropout: float, part: BatchPart | None = None) -> Dropout:
+    """Dropout for an array of this shape, from torch's generator. Without dropout there are no bits.
+
+    The bits of a `part` are those that it has in the whole batch, which are all drawn: so they depend on the batch,
+    never on the number of workers.
+    """
+    if part is not None and dropout > 0:
+        whole = draw_dropout((part.total, *shape[1:]), dropout)
+        return whole._replace(bits=whole.bits[part.first : part.first + shape[0]])
     if dropout == 0:
         return Dropout(torch.empty((0,) * (len(shape) - 1) + shape[-1:], dtype=torch.int16), 0, 1.0)
     number = math.prod(shape)

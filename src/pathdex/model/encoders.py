@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from pathdex.model.dropout import BatchPart
 from pathdex.model.precision import linear
 from pathdex.model.recurrence import gather_inputs, recurrent_features
 
@@ -40,12 +41,14 @@ class GRUEncoder(nn.Module):
         direct = self.last(vectors) + self.mean(running_mean(vectors))
         return self.project(states) + direct  # type: ignore[no-any-return]
 
-    def encode_samples(self, rows: Tensor, start: Tensor, codes: Tensor, window: Tensor, time: Tensor) -> Tensor:
+    def encode_samples(
+        self, rows: Tensor, start: Tensor, codes: Tensor, window: Tensor, time: Tensor, part: BatchPart | None = None
+    ) -> Tensor:
         """User vectors (sample, dim) at columns `time` of rows `window`, in compiled code on the CPU.
 
         Codes (batch, time) are indices into item rows; -1 is the vector `start`.
         """
-        vectors = gather_inputs(rows, start, codes, self.dropout.p if self.training else 0.0)
+        vectors = gather_inputs(rows, start, codes, self.dropout.p if self.training else 0.0, part)
         features = recurrent_features(vectors, self.recurrent, time * len(codes) + window)
         weight = torch.cat([self.project.weight, self.last.weight, self.mean.weight], dim=1)
         return linear(features, weight, self.project.bias)

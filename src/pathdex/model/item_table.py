@@ -39,6 +39,20 @@ class ItemTable:
         take_rows(self.rows.numpy(), numbers.numpy(), taken.numpy())
         return taken
 
+    def all_rows(self) -> Tensor:
+        """The rows of all items."""
+        rows: Tensor = self.rows.detach()
+        return rows
+
+    def find(self, codes: Tensor) -> tuple[Tensor, Tensor]:
+        """For items, whether `rows` holds them, and their places there."""
+        return torch.ones_like(codes, dtype=torch.bool), codes
+
+    def best(self, scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
+        """The largest scores and their items, (query, size), for the scores of all items in `rows` (query, item)."""
+        found = scores.topk(size, dim=1)
+        return found.values, found.indices
+
     def output_rows(self, rows: Tensor) -> Tensor:
         """[output vector | bias]."""
         return rows if self.shared else rows[:, -self.dim - 1 :]

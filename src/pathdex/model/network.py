@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from torch import Tensor, nn
 
 from pathdex.config import Config, EncoderConfig
 from pathdex.data.ragged import Ragged
+from pathdex.model.dropout import BatchPart
 from pathdex.model.encoders import ENCODERS, GRUEncoder
 from pathdex.model.item_table import ItemTable
 from pathdex.model.structure import STRUCTURES
@@ -16,10 +19,16 @@ from pathdex.model.structure import STRUCTURES
 ITEM_ROWS = "items"
 
 
+def make_table(num_items: int, dim: int, shared: bool) -> ItemTable:
+    """A table of all items in this process."""
+    return ItemTable(num_items, dim, shared=shared)
+
+
 class Network(nn.Module):
     """Item table and encoder for `num_items` items; with `index`, also a structure model.
 
-    `encoder` replaces the encoder named in the configuration.
+    `encoder` replaces the encoder named in the configuration; `items` makes the item table from the number of items,
+    the dimension and `shared_items`.
     """
 
     def __init__(
@@ -29,11 +38,12 @@ class Network(nn.Module):
         index: Config | None = None,
         *,
         encoder: nn.Module | None = None,
+        items: Callable[[int, int, bool], ItemTable] = make_table,
     ) -> None:
         super().__init__()
         dim = config.embedding_dim
         self.num_items, self.history_length = num_items, config.history_length
-        self.items = ItemTable(num_items, dim, shared=config.shared_items)
+        self.items = items(num_items, dim, config.shared_items)
         self.start = nn.Parameter(torch.randn(dim) * dim**-0.5)
         self.encoder = encoder or ENCODERS[config.encoder](dim, config.dropout)
         if index is not None:
@@ -65,11 +75,13 @@ class Network(nn.Module):
         codes = torch.where(codes < 0, len(rows), codes)
         return self.encoder(nn.functional.embedding(codes, inputs))  # type: ignore[no-any-return]
 
-    def encode_samples(self, rows: Tensor, codes: Tensor, window: Tensor, time: Tensor) -> Tensor:
-        """`encode` at some places only: (sample, dim)."""
+    def encode_samples(
+        self, rows: Tensor, codes: Tensor, window: Tensor, time: Tensor, part: BatchPart | None = None
+    ) -> Tensor:
+        """`encode` at some places only: (sample, dim). `part` says which part of a batch these windows are."""
         if self.is_compiled:
             assert isinstance(self.encoder, GRUEncoder)
-            return self.encoder.encode_samples(rows, self.start, codes, window, time)
+            return self.encoder.encode_samples(rows, self.start, codes, window, time, part)
         return self.encode(rows, codes)[window, time]
 
     @torch.no_grad()
@@ -82,7 +94,7 @@ class Network(nn.Module):
             codes, last = pad_histories(histories.take(rows).last(self.history_length), self.history_length)
             used, local = np.unique(codes, return_inverse=True)
             unseen = int(used[0] == -1)  # The start token sorts first.
-            table = self.items.rows[torch.from_numpy(used[unseen:]).to(self.device)]
+            table = self.items.take(torch.from_numpy(used[unseen:]).to(self.device))
             index = torch.from_numpy(local.reshape(codes.shape) - unseen).to(self.device)
             states = self.encode(table, index)
             vectors.append(states[torch.arange(len(rows)), torch.from_numpy(last).to(self.device)])

@@ -14,7 +14,7 @@ from torch.autograd import Function
 
 from pathdex.kernels import gru_training as gru
 from pathdex.kernels.gather import add_parts, gather_vectors, scatter_vectors
-from pathdex.model.dropout import draw_dropout
+from pathdex.model.dropout import BatchPart, draw_dropout
 from pathdex.model.parallel import ROWS, blocks, run_blocks, sum_in_order
 from pathdex.model.precision import gradient_dtype, short_rows
 
@@ -22,16 +22,18 @@ WINDOWS = 24
 """Windows that a thread takes through all time steps at once."""
 
 
-def gather_inputs(rows: Tensor, start: Tensor, codes: Tensor, dropout: float) -> Tensor:
+def gather_inputs(rows: Tensor, start: Tensor, codes: Tensor, dropout: float, part: BatchPart | None = None) -> Tensor:
     """Vectors (time, batch, dim) for indices (batch, time) into `rows`, -1 for `start`, with dropout."""
-    return _GatherInputs.apply(rows, start, codes, dropout)  # type: ignore[no-any-return, no-untyped-call]
+    return _GatherInputs.apply(rows, start, codes, dropout, part)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _GatherInputs(Function):
     @staticmethod
-    def forward(context: Any, rows: Tensor, start: Tensor, codes: Tensor, dropout: float) -> Tensor:
+    def forward(
+        context: Any, rows: Tensor, start: Tensor, codes: Tensor, dropout: float, part: BatchPart | None
+    ) -> Tensor:
         batch, time, dim = *codes.shape, len(start)
-        drawn = draw_dropout((batch, time, dim), dropout)
+        drawn = draw_dropout((batch, time, dim), dropout, part)
         context.save_for_backward(codes)
         context.shape, context.drawn = rows.shape, drawn
         result = torch.empty(time, batch, dim)
@@ -45,7 +47,7 @@ class _GatherInputs(Function):
         rows, start = torch.zeros(context.shape), torch.zeros(gradient.shape[-1])
         arrays = gradient.contiguous().numpy(), codes.numpy(), drawn.bits.numpy()
         scatter_vectors(*arrays, drawn.limit, drawn.scale, rows.numpy(), start.numpy())
-        return rows, start, None, None
+        return rows, start, None, None, None
 
 
 def recurrent_features(vectors: Tensor, recurrent: torch.nn.GRU, samples: Tensor) -> Tensor:

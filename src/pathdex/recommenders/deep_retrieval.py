@@ -5,7 +5,6 @@ Only training imports torch; queries do not.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +46,7 @@ from pathdex.storage.bundle_rules import BundleRules
 if TYPE_CHECKING:
     from pathdex.model.network import Network
     from pathdex.training.callbacks import Callback
+    from pathdex.training.distributed.group import Group
     from pathdex.training.recording import Recording
     from pathdex.training.stream.options import StreamOptions
 
@@ -91,6 +91,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         checkpoint: str | Path | None = None,
         resume: bool = False,
         encoder_of: DeepRetrieval | None = None,
+        group: Group | None = None,
         start_from: DeepRetrieval | None = None,
         record: bool = False,
     ) -> Self:
@@ -104,6 +105,9 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
         `start_from` is an earlier model to continue from with new data: known items start with their vectors and paths,
         new ones join, and half of the encoder epochs are trained. Its training users are no fair validation users.
+
+        With a `group` (`pathdex.training.distributed`), every worker calls this with the same arguments, and the first
+        one gets the model, without a `recording`.
         """
         from pathdex.recommenders.final_phases import final_phases, is_open
         from pathdex.recommenders.start import warm_start
@@ -124,6 +128,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
             held_out=held_out,
             callbacks=callbacks,
             checkpoint=saved,
+            group=group,
             start=start,
             record=record,
         )
@@ -135,6 +140,9 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
         if resume:
             trainer.resume()
         trainer.run()
+        trainer.gather()
+        if not trainer.is_first:
+            return self
         self._adopt(ModelState.from_trainer(trainer, data))
         self.recording = trainer.recording()
         self._online = None
@@ -172,8 +180,7 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
     def without_neighbours(self) -> DeepRetrieval:
         """A copy that uses only the index, without neighbours. Arrays are shared."""
-        config = self.config.replace(neighbours=0)
-        return self._of_state(dataclasses.replace(self.model_state, config=config, neighbours=None))
+        return self._of_state(self.model_state.without_neighbours())
 
     @staticmethod
     def of_state(state: ModelState, items: Vocabulary) -> DeepRetrieval:
@@ -304,17 +311,15 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
     ) -> ItemList:
         """`recommend` for an encoded history."""
         n = check_n(n, len(self.items))
-        query = Query((), exclude_seen, deny, allow, where)
-        filters = self.query_filters([query], Ragged.from_rows([state.history]))
+        filters = self.query_filters([Query((), exclude_seen, deny, allow, where)], Ragged.from_rows([state.history]))
         search = self.search_options(n, options)
         items, scores, _ = self.retriever.best_items(state, filters, 0, n=n, **search)
         return self._answer(items, scores)
 
     def similar_items(self, item: Id, n: int = 10) -> ItemList:
         """Items on the paths of an item, or on paths with a common prefix if too few, by cosine similarity."""
-        n = check_n(n, len(self.items))
-        items, scores = similar_items(self.retriever, known_code(self.items, item), n)
-        return self._answer(items, scores)
+        found = similar_items(self.retriever, known_code(self.items, item), check_n(n, len(self.items)))
+        return self._answer(*found)
 
     @property
     def item_vectors(self) -> NDArray[np.float32]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from pathdex.training.held_out import (
 from pathdex.training.loop import Phase, TrainingState
 from pathdex.training.trainer import Trainer
 
+if TYPE_CHECKING:
+    from pathdex.training.distributed.group import Group
+
 MAX_SIMILARITIES = 50_000_000
 """Item-CF, with which the result is compared, keeps fewer neighbours per item in large catalogues."""
 TOLERATED_LOSS = 0.005
@@ -53,6 +56,22 @@ class _FinalPhase(Phase):
 
     def load_state_dict(self, state: TrainingState) -> None:
         """The record holds the result."""
+
+
+class FirstWorkerPhase(_FinalPhase):
+    """A final phase that the first worker runs for all, on the whole model; others wait and get its record."""
+
+    def __init__(self, trainer: Trainer, phase: Phase, group: Group) -> None:
+        self.trainer, self.phase, self.group, self.name = trainer, phase, group, phase.name
+
+    def begin_epoch(self, epoch: int) -> int:
+        self.trainer.gather()
+        return 1
+
+    def end_epoch(self, epoch: int) -> dict[str, Any]:
+        record = self.group.first_only(lambda: self.phase.end_epoch(epoch))
+        found: dict[str, Any] = self.group.describe(record)[0]
+        return found
 
 
 class ScorePhase(_FinalPhase):
@@ -137,10 +156,14 @@ def final_phases(
     trainer: Trainer, held_out: Queries | None, model_of: Callable[[ModelState], Recommender]
 ) -> list[Phase]:
     """The phases that follow EM. `model_of` makes a model of a state."""
+    phases: list[Phase]
     if held_out is None:
-        return [DefaultsPhase(trainer)] if is_open(trainer.config) else []
-    fitting = [ScorePhase(trainer, held_out)] if has_open_score(trainer.config) else []
-    return [*fitting, ComparisonPhase(trainer, held_out, model_of)]
+        phases = [DefaultsPhase(trainer)] if is_open(trainer.config) else []
+    else:
+        phases = [ScorePhase(trainer, held_out)] if has_open_score(trainer.config) else []
+        phases.append(ComparisonPhase(trainer, held_out, model_of))
+    group = trainer.group
+    return phases if group is None else [FirstWorkerPhase(trainer, one, group) for one in phases]
 
 
 def is_open(config: Config) -> bool:

@@ -65,7 +65,7 @@ class ModelState:
         from pathdex.model.network import ITEM_ROWS
         from pathdex.training.encoder_phase import centred_log_counts
 
-        config, weights = with_defaults(trainer.chosen_config), dict(trainer.network.export())
+        config, weights = with_defaults(trainer.chosen_config), dict(trainer.weights)
         assert config.num_nodes is not None
         postings = Postings.from_paths(trainer.paths, config.num_nodes, config.depth)
         counts = trainer.assigner.counts
@@ -75,6 +75,10 @@ class ModelState:
             rows[:, -1] += np.float32(config.popularity_weight) * centred_log_counts(counts)
         near = learn_neighbours(data or trainer.data, config.neighbours, trainer.options.threads)
         return cls(config, weights, rows, trainer.paths, counts, postings, shares, trainer.records, near)
+
+    def without_neighbours(self) -> Self:
+        """The same state, to answer without neighbours."""
+        return replace(self, config=self.config.replace(neighbours=0), neighbours=None)
 
     @staticmethod
     def rules(settings: Mapping[str, Any], num_items: int) -> BundleRules:

@@ -31,13 +31,17 @@ SHARDS = {"deep-retrieval-shard": "pathdex.recommenders.shard:DeepRetrievalShard
 """What `pathdex shard` makes of a model: nothing to train or compare."""
 
 
+def is_known(name: str) -> bool:
+    """Whether bundles of this estimator can be opened."""
+    return name in ESTIMATORS or name in SHARDS
+
+
 def estimator_class(name: str) -> type[Recommender]:
     """The class of that name."""
-    place = SHARDS.get(name) or ESTIMATORS.get(name)
-    if place is None:
+    if not is_known(name):
         rule = f"must be one of {', '.join(ESTIMATORS)}{did_you_mean(name, ESTIMATORS)}"
         raise ConfigError([Problem(rule, "estimator", name)])
-    module, kind = place.split(":")
+    module, kind = {**ESTIMATORS, **SHARDS}[name].split(":")
     found: type[Recommender] = getattr(importlib.import_module(module), kind)
     return found
 
@@ -66,7 +70,7 @@ def load(path: str | Path) -> Recommender:
 
 def from_bundle(bundle: Bundle, source: str = "the bundle") -> Recommender:
     """The estimator in a bundle."""
-    if bundle.estimator not in ESTIMATORS and bundle.estimator not in SHARDS:
+    if not is_known(bundle.estimator):
         raise BundleError(
             f"{source} holds a {bundle.estimator!r} model, which this Pathdex does not know "
             f"({', '.join(ESTIMATORS)}); upgrade pathdex"

@@ -10,7 +10,7 @@ from pathdex.data.serialization import load_split
 from pathdex.errors import BundleError, DataError, PathdexError, RunError
 from pathdex.recommenders.live_model import LiveModel
 from pathdex.recommenders.live_reader import from_stored
-from pathdex.recommenders.registry import KNOWN, estimator_class
+from pathdex.recommenders.registry import estimator_class, is_known
 from pathdex.recommenders.stream_verification import verify_stream_state
 from pathdex.storage import verified
 from pathdex.storage.array_folder import MANIFEST_LIMIT, file_problems, manifest_of, read_folder, sum_problems
@@ -93,7 +93,7 @@ def verify_bundle(path: Path) -> list[str]:
 def _content_problems(folder: OpenFolder, manifest: dict[str, object]) -> list[str]:
     try:
         bundle = bundle_of(folder, manifest, verify=False)
-        if bundle.estimator not in KNOWN:
+        if not is_known(bundle.estimator):
             return [f"{folder.path} holds a {bundle.estimator!r} model, which this Pathdex does not know"]
         problems = estimator_class(bundle.estimator).bundle_problems(bundle)
     except PathdexError as error:

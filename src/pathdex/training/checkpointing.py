@@ -13,7 +13,12 @@ from torch import Tensor
 
 from pathdex.errors import RunError
 from pathdex.storage.checkpoint import load_checkpoint, save_checkpoint
+from pathdex.storage.checkpoint_shards import SHARDS, load_rows, remove_shards
 
+ITEM_ARRAYS = frozenset(
+    ("network.items", "best.items", "rows.first", "rows.second", "paths", "table.codes", "table.scores")
+)
+"""Arrays with a row per item, which several workers share."""
 CHECKPOINT_SECONDS = 300.0
 """Longest time between checkpoints."""
 
@@ -27,7 +32,7 @@ class Checkpointer:
     def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
         self.path, self.identity = path, dict(identity)
         self._saved = time.monotonic()
-        self._loaded = False
+        self._loaded = self._had_shards = False
 
     def claim(self) -> None:
         """Raise `RunError` if the file holds the state of a training that is not being resumed."""
@@ -38,11 +43,22 @@ class Checkpointer:
         """Whether it is time for a checkpoint."""
         return time.monotonic() - self._saved > CHECKPOINT_SECONDS
 
-    def save(self, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    def mark(self) -> None:
+        """Count the time to the next checkpoint from now."""
         self._saved = time.monotonic()
+
+    def save(self, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.mark()
         save_checkpoint(self.path, {**self.identity, **values}, dict(arrays))
+        if self._had_shards:
+            remove_shards(self.path)
 
     def load(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The state and the arrays, also of a training on several workers."""
+        return self.load_part(0, 1)
+
+    def load_part(self, rank: int, size: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """`load` for one of several workers: of `ITEM_ARRAYS`, only its own rows."""
         if not self.path.exists():
             raise RunError(f"there is no checkpoint at {self.path}; train without --resume or resume=True")
         values, arrays = load_checkpoint(self.path)
@@ -56,8 +72,8 @@ class Checkpointer:
                 f"the checkpoint {self.path} was written with a different {' and '.join(differing)}; "
                 "resume with the same, or train into a new folder"
             )
-        self._loaded = True
-        return values, arrays
+        self._loaded, self._had_shards = True, SHARDS in values
+        return values, {**arrays, **load_rows(self.path, values, arrays, ITEM_ARRAYS, rank, size)}
 
 
 def _differs(before: Any, now: Any) -> bool:

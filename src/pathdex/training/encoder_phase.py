@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -27,6 +27,9 @@ from pathdex.training.schedule import cosine_rate
 from pathdex.training.warm_start import WarmStart
 from pathdex.training.windows import cut_windows
 
+if TYPE_CHECKING:
+    from pathdex.training.distributed.group import Group
+
 HORIZON = "other_horizon."
 
 
@@ -47,6 +50,7 @@ class EncoderPhase(Phase):
         random: RandomStreams,
         records: Sequence[dict[str, Any]] = (),
         held_out: Queries | None = None,
+        group: Group | None = None,
         start: WarmStart | None = None,
     ) -> None:
         """If `next_items` is not set, the first epochs learn both horizons, and `held_out` decides.
@@ -60,7 +64,7 @@ class EncoderPhase(Phase):
         self.epochs = config.epochs - self.skipped
         self.decided_after = decision_epoch(self.epochs, data.num_interactions)
         self.best = BestWeights(network)
-        self.reranker = RerankerStep(network, config, data.item_counts())
+        self.reranker = RerankerStep(network, config, data.item_counts(), group)
 
     def begin(self) -> None:
         bias = centred_log_counts(self.data.item_counts()) if self.config.bias_start == "log-count" else None

@@ -83,10 +83,11 @@ def exhaustive_f_measures(
         scores = (users[begin : begin + block] @ vectors.T).add_(bias)
         seen = queries.history.take(rows)
         owner = torch.from_numpy(np.repeat(np.arange(len(rows)), seen.lengths)).to(scores.device)
-        scores[owner, torch.from_numpy(seen.values.astype(np.int64)).to(scores.device)] = -torch.inf
-        best = scores.topk(size, dim=1)
+        own, places = network.items.find(torch.from_numpy(seen.values.astype(np.int64)).to(scores.device))
+        scores[owner[own], places[own]] = -torch.inf
+        best, items = network.items.best(scores, size)
         # A small catalogue has fewer items than places once the seen ones are gone.
-        ranked.append(torch.where(best.values > -torch.inf, best.indices, UNKNOWN).cpu().numpy())
+        ranked.append(torch.where(best > -torch.inf, items, UNKNOWN).cpu().numpy())
     return f_measures(np.concatenate(ranked), queries)
 
 

@@ -32,18 +32,23 @@ BLOCK_BYTES = 64
 class ItemSamples:
     """Training samples grouped by target item."""
 
-    def __init__(self, targets: NDArray[np.int32], num_items: int) -> None:
+    def __init__(self, targets: NDArray[np.int32], num_items: int, own: NDArray[np.bool_] | None = None) -> None:
+        """With `own` (item,), only samples of these items are kept and yielded; the draws are those of all items."""
         # Each block writes to the samples of all items, so large blocks read and write fewer pages.
         size = max(BLOCK, num_items, memory_limit() // BLOCK_BYTES)
-        counts = np.zeros(num_items, np.int64)
+        self.own, self.counts = own, np.zeros(num_items, np.int64)
         for part in blocks(len(targets), size):
-            counts += np.bincount(targets[part], minlength=num_items)
-        self.offsets = np.concatenate([[0], np.cumsum(counts)])
-        self.order = scratch_array(len(targets), np.int64)
+            self.counts += np.bincount(targets[part], minlength=num_items)
+        kept = self.counts if own is None else np.where(own, self.counts, 0)
+        self.offsets = np.concatenate([[0], np.cumsum(kept)])
+        self.order = scratch_array(int(self.offsets[-1]), np.int64)
         free = self.offsets[:-1].copy()
         for part in blocks(len(targets), size):
             order = np.argsort(targets[part], kind="stable")
-            found, counts = targets[part][order], np.bincount(targets[part], minlength=num_items)
+            if own is not None:
+                order = order[own[targets[part][order]]]
+            found = targets[part][order]
+            counts = np.bincount(found, minlength=num_items)
             # An item's samples of this block follow those of the blocks before.
             before = np.cumsum(counts) - counts
             self.order[(free - before)[found] + np.arange(len(order))] = order + part.start
@@ -56,12 +61,15 @@ class ItemSamples:
 
         Items with more than `max_samples` samples yield an evenly spaced subset with a random offset.
         """
-        counts = np.diff(self.offsets)
+        counts = self.counts
         taken = np.minimum(counts, max_samples)
         for number in np.unique(taken[taken > 0]):
             items = np.flatnonzero(taken == number)
+            shift = generator.random((len(items), 1))
+            if self.own is not None:
+                items, shift = items[self.own[items]], shift[self.own[items]]
             steps = counts[items, None] / number
-            places = ((np.arange(number) + generator.random((len(items), 1))) * steps).astype(np.int64)
+            places = ((np.arange(number) + shift) * steps).astype(np.int64)
             yield items, self.order[self.offsets[items, None] + np.minimum(places, counts[items, None] - 1)]
 
 
@@ -107,21 +115,45 @@ def collect_item_scores(
     among the likeliest of its users, and without them an M-step would move it to the paths of popular items. The MLP
     runs in compiled code on the CPU, other layer networks run in `score_items`.
     """
-    compiled = StructureWeights.from_layers(*structure.layer_arrays()) if isinstance(structure, MLPStructure) else None
+    compiled = compiled_structure(structure)
     for items, chosen in samples.draw(max_samples, generator):
-        chunk = max(1, CHUNK // (chosen.shape[1] * (1 if compiled else beam_size) * WIDTH))
-        for part, found_vectors in vectors.parts(chosen, chunk):
-            users, own_paths = torch.from_numpy(found_vectors).to(device), paths[items[part]]
-            own_nodes = decode_paths(own_paths, structure.num_nodes, structure.depth)
-            if compiled is not None:
-                with torch.no_grad():
-                    sums = structure.begin(users).cpu().numpy()
-                codes, scores, own = score_item_paths(sums, compiled, beam_size, table.candidate_paths, own_nodes)
-            else:
-                nodes, found = score_items(structure, users, beam_size, table.candidate_paths)
-                codes, scores = encode_paths(nodes.cpu().numpy(), structure.num_nodes), found.cpu().numpy()
-                own = score_paths(structure, users, own_nodes)
-            table.set_rows(items[part], *_with_paths(codes, scores, own_paths, own))
+        chunk = chunk_size(chosen.shape[1], beam_size, compiled)
+        for part, found in vectors.parts(chosen, chunk):
+            lists = score_lists(structure, compiled, found, paths[items[part]], beam_size, table, device)
+            table.set_rows(items[part], *lists)
+
+
+def compiled_structure(structure: LayerNetwork) -> StructureWeights | None:
+    """The weights for compiled code, which there is for the MLP."""
+    return StructureWeights.from_layers(*structure.layer_arrays()) if isinstance(structure, MLPStructure) else None
+
+
+def chunk_size(samples: int, beam_size: int, compiled: StructureWeights | None) -> int:
+    """The number of items, with so many samples each, that are scored at once."""
+    return max(1, CHUNK // (samples * (1 if compiled else beam_size) * WIDTH))
+
+
+def score_lists(
+    structure: LayerNetwork,
+    compiled: StructureWeights | None,
+    vectors: NDArray[np.float32],
+    own_paths: NDArray[np.int64],
+    beam_size: int,
+    table: ScoreTable,
+    device: torch.device,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """New rows of the table: codes and scores (item, candidate path) for vectors (item, sample, dim)."""
+    users = torch.from_numpy(vectors).to(device)
+    own_nodes = decode_paths(own_paths, structure.num_nodes, structure.depth)
+    if compiled is not None:
+        with torch.no_grad():
+            sums = structure.begin(users).cpu().numpy()
+        codes, scores, own = score_item_paths(sums, compiled, beam_size, table.candidate_paths, own_nodes)
+    else:
+        nodes, found = score_items(structure, users, beam_size, table.candidate_paths)
+        codes, scores = encode_paths(nodes.cpu().numpy(), structure.num_nodes), found.cpu().numpy()
+        own = score_paths(structure, users, own_nodes)
+    return _with_paths(codes, scores, own_paths, own)
 
 
 @torch.no_grad()

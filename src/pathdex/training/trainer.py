@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from pathdex.training.setup import prepare
 from pathdex.training.structure_phase import StructurePhase
 from pathdex.training.warm_start import SHARED, WarmStart, check_same
 
+if TYPE_CHECKING:
+    from pathdex.training.distributed.group import Group
+
 
 class Trainer:
     """Trains the network and the paths on one data set.
@@ -45,39 +48,37 @@ class Trainer:
         held_out: Queries | None = None,
         callbacks: Sequence[Callback] | None = (),
         checkpoint: Path | None = None,
+        group: Group | None = None,
         start: WarmStart | None = None,
         record: bool = False,
     ) -> None:
         """`held_out` are queries to choose hyper-parameters by that the configuration leaves open; `record` keeps what
         `recording` returns.
 
-        `start` is an earlier model to continue from; new items are placed once they have vectors.
+        With a `group`, every worker has a trainer, and each method is called by all of them. `start` is an earlier
+        model to continue from; new items are placed once they have vectors.
         """
         prepare(data, options)
         if start is not None and config.num_nodes is None:
             config = config.replace(num_nodes=start.config.num_nodes)
         self.config, self.options, self.data, self.held_out = resolve(config, data), options, data, held_out
+        self.records: list[dict[str, Any]] = []
+        self.group = group
+        self._whole: WholeModel | None = None
+        self._was_gathered = False
         if start is not None:
             start.check(self.config)
-        self.network = Network(self.config, data.num_items, self.config).place(options.device)
-        self.records: list[dict[str, Any]] = []
-        self.assigner = PathAssigner(self.network, self.config, data, self.records, seed=options.seed, record=record)
-        first, second = (RandomStreams(options.seed, phase) for phase in range(2))
-        encoder = (
-            EncoderPhase(self.network, self.config, data, first, self.records, held_out, start)
-            if self.config.schedule == "warm"
-            else JointPhase(self.network, self.config, data, first, self.assigner, start)
-        )
-        structure = StructurePhase(
-            self.network, self.config, data, second, self.assigner, seed=options.seed, start=start
-        )
-        self.encoder, self.structure = encoder, structure
+        saved = checkpointer(checkpoint, self.config.to_dict(), options, data, held_out, start)
+        if group is not None:
+            from pathdex.training.distributed.parts import sharded_checkpointer, sharded_parts
+
+            parts: Parts = sharded_parts(self.config, options, data, held_out, self.records, group, start)
+            saved = sharded_checkpointer(saved, group, data.num_items)
+        else:
+            parts = training_parts(self.config, options, data, held_out, self.records, start, record)
+        self.network, self.assigner, self.encoder, self.structure = parts
         self.loop = TrainingLoop(
-            [encoder, structure],
-            callbacks,
-            checkpointer(checkpoint, self.config.to_dict(), options, data, held_out, start),
-            records=self.records,
-            device=options.device,
+            [self.encoder, self.structure], callbacks, saved, records=self.records, device=options.device
         )
 
     @property
@@ -86,8 +87,31 @@ class Trainer:
         return self.config.replace(**{"next_items": next_items(self.config, self.records), **chosen(self.records)})
 
     @property
+    def is_first(self) -> bool:
+        """Whether this is the worker that gets the model; always so in one process."""
+        return self.group is None or self.group.is_first
+
+    @property
     def paths(self) -> NDArray[np.int64]:
-        return self.assigner.paths
+        return self.assigner.paths if self.group is None else self._gathered[1]
+
+    @property
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """All weights by name, including the item table."""
+        return self.network.export() if self.group is None else self._gathered[0]
+
+    @property
+    def _gathered(self) -> WholeModel:
+        assert self._whole is not None, "`gather` comes first, and only the first worker has the whole"
+        return self._whole
+
+    def gather(self) -> None:
+        """Bring rows and paths of all items to the first worker, once EM is over; nothing in one process."""
+        if self.group is not None and not self._was_gathered:
+            from pathdex.training.distributed.parts import gather_model
+
+            self._whole = gather_model(self.group, self.network, self.assigner.paths)
+            self._was_gathered = True
 
     def recording(self) -> Recording | None:
         """The paths of sampled items after each M-step, and sample histories; None without `record`."""
@@ -107,6 +131,8 @@ class Trainer:
 
         With the same seed, data and encoder settings, the result equals that of a full training.
         """
+        if self.group is not None:
+            raise ConfigError([Problem("cannot be used by several workers", "encoder_of", remedy="leave it out")])
         if self.config.schedule != "warm":
             rule = "trains the encoder jointly with the paths"
             raise ConfigError([Problem(rule, "schedule", self.config.schedule, "use 'warm'")])
@@ -121,6 +147,33 @@ class Trainer:
         self.network.restore({**current, **trained})
         self.encoder.reranker.rows.table = self.network.items.rows
         self.loop.skip_to(self.structure)
+
+
+WholeModel = tuple[dict[str, NDArray[np.float32]], NDArray[np.int64]]
+"""Weights by name and paths (item, path)."""
+Parts = tuple[Network, PathAssigner, EncoderPhase, StructurePhase]
+
+
+def training_parts(
+    config: Config,
+    options: RunOptions,
+    data: Interactions,
+    held_out: Queries | None,
+    records: list[dict[str, Any]],
+    start: WarmStart | None,
+    record: bool,
+) -> Parts:
+    """Network, paths and phases of a training in one process."""
+    network = Network(config, data.num_items, config).place(options.device)
+    assigner = PathAssigner(network, config, data, records, seed=options.seed, record=record)
+    first, second = (RandomStreams(options.seed, phase) for phase in range(2))
+    encoder = (
+        EncoderPhase(network, config, data, first, records, held_out, start=start)
+        if config.schedule == "warm"
+        else JointPhase(network, config, data, first, assigner, start)
+    )
+    structure = StructurePhase(network, config, data, second, assigner, seed=options.seed, start=start)
+    return network, assigner, encoder, structure
 
 
 def train_encoder(

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pathdex.data.ragged import Ragged
+from pathdex.model.dropout import BatchPart
 from pathdex.storage.scratch import blocks, scratch_array
 from pathdex.training.sample_order import WINDOW, is_large
 
@@ -41,6 +43,24 @@ class Batch:
     mapped: NDArray[np.bool_] | None = None
     """(sample,) whether the sample's user vector is that of the other horizon; None if none is."""
 
+    def share(self, number: int, size: int) -> BatchShare:
+        """What worker `number` of `size` takes."""
+        first, end = (len(self.inputs) * one // size for one in (number, number + 1))
+        idle = first == end
+        first, end = (0, 1) if idle else (first, end)
+        samples = slice(*np.searchsorted(self.window, [first, end]).tolist())
+        batch = Batch(
+            self.inputs[first:end],
+            self.window[samples] - first,
+            self.time[samples],
+            self.position[samples],
+            self.targets[samples],
+            self.earliest[samples],
+            None if self.mapped is None else self.mapped[samples],
+        )
+        weight = 0.0 if idle else len(batch.targets) / max(1, len(self.targets))
+        return BatchShare(batch, samples, BatchPart(first, len(self.inputs)), weight)
+
     def read_earlier(self, readers: NDArray[np.int64], mapped: NDArray[np.bool_] | None = None) -> Batch:
         """The same targets, each predicted by the history before `readers[position]`; `mapped` is by position as well.
 
@@ -49,6 +69,17 @@ class Batch:
         back = self.position - readers[self.position]
         time = self.time - back % (self.time - self.earliest + 1)
         return replace(self, time=time, mapped=None if mapped is None else mapped[self.position])
+
+
+class BatchShare(NamedTuple):
+    """The windows of a batch that one worker takes. Where there are too few, it takes the first with weight 0."""
+
+    batch: Batch
+    samples: slice
+    """Its samples among those of the batch."""
+    part: BatchPart | None
+    weight: float
+    """The share of the samples, by which the mean losses of the workers add up to that of the batch."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +92,11 @@ class Windows:
     end: NDArray[np.int64]
     at_start: NDArray[np.bool_]
     """Whether the window's first input is the start token, not an item."""
+
+    def take(self, numbers: NDArray[np.int64]) -> Windows:
+        """The given windows."""
+        context, first, end = self.context[numbers], self.first[numbers], self.end[numbers]
+        return Windows(self.sequences, context, first, end, self.at_start[numbers])
 
     def batches(self, size: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
         """Window numbers of each batch, in random order. A batch has about `size` targets."""

@@ -1,0 +1,1 @@
+"""Training on several workers: item rows sharded, dense weights replicated, one program on every worker."""

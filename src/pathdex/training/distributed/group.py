@@ -1,0 +1,230 @@
+"""The workers of one training, and everything that travels between them.
+
+All methods but the properties are collective: every worker calls them in the same order. Arrays are numpy arrays and
+tensors of the CPU; with the backend nccl they pass through the GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pathdex.errors import WorkerError
+
+Result = TypeVar("Result")
+BEATS = 10
+"""While one worker works for all, it shows so many signs of life per time-out."""
+
+
+@dataclass
+class Traffic:
+    """What one worker has sent to others, and its time in collectives."""
+
+    calls: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+class Group:
+    """This worker's place among all, over an initialised `torch.distributed` process group."""
+
+    def __init__(self, timeout: float) -> None:
+        self.rank, self.size, self.timeout = dist.get_rank(), dist.get_world_size(), timeout
+        self.device = torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")
+        self.traffic = Traffic()
+        self._rounds = 0
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the worker that reads, writes and prints for all."""
+        return self.rank == 0
+
+    def exchange(
+        self, rows: Tensor, counts: Sequence[int], expected: Sequence[int] | None = None
+    ) -> tuple[Tensor, list[int]]:
+        """Send the next `counts[r]` rows to worker r; returns what was received, by sender, and how much from each.
+
+        `expected` are the received numbers if they are known; otherwise they travel first.
+        """
+        sent = list(counts)
+        if expected is None:
+            sizes = torch.tensor(sent, device=self.device)
+            arriving = torch.empty_like(sizes)
+            with self._measured(8 * (self.size - 1)):
+                dist.all_to_all_single(arriving, sizes)
+            received: list[int] = arriving.tolist()
+        else:
+            received = list(expected)
+        given = rows.contiguous().to(self.device)
+        result = torch.empty((sum(received), *rows.shape[1:]), dtype=rows.dtype, device=self.device)
+        each = given.element_size() * (given[:1].numel() if len(given) else 0)
+        with self._measured(each * (len(given) - sent[self.rank])):
+            dist.all_to_all_single(result, given, received, sent)
+        return result.to(rows.device), received
+
+    def sum(self, tensor: Tensor) -> Tensor:
+        """The sum of the workers' tensors, in place where that is possible."""
+        return self._reduce(tensor, dist.ReduceOp.SUM)
+
+    def max(self, tensor: Tensor) -> Tensor:
+        """The largest of the workers' tensors, element by element."""
+        return self._reduce(tensor, dist.ReduceOp.MAX)
+
+    def total(self, array: NDArray[Any] | float) -> NDArray[Any]:
+        """The sum of the workers' arrays."""
+        return self.sum(torch.from_numpy(np.array(array))).numpy()
+
+    def largest(self, number: int) -> int:
+        """The largest of the workers' numbers."""
+        return int(self.max(torch.tensor([number]))[0])
+
+    def stack(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The arrays of all workers, which have one shape: (worker, ...)."""
+        given = torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+        found = torch.empty((self.size * len(given), *given.shape[1:]), dtype=given.dtype, device=self.device)
+        with self._measured(array.nbytes * (self.size - 1)):
+            _all_gather(found, given)
+        return found.cpu().numpy().reshape(self.size, *array.shape)
+
+    def gather(self, array: NDArray[Any]) -> list[NDArray[Any]]:
+        """The arrays of all workers, which may differ in their first dimension."""
+        kind = array.dtype
+        flat = array.astype(np.uint8) if kind == np.bool_ else array
+        lengths = self.stack(np.array([len(flat)]))[:, 0]
+        padded = np.zeros((int(lengths.max()), *flat.shape[1:]), flat.dtype)
+        padded[: len(flat)] = flat
+        return [
+            rows[:length].astype(kind, copy=False) for rows, length in zip(self.stack(padded), lengths, strict=True)
+        ]
+
+    def gather_first(self, array: NDArray[Any]) -> list[NDArray[Any]] | None:
+        """The arrays of all workers on the first one, None on others; they may differ in their first dimension."""
+        counts = [0] * self.size
+        counts[0] = len(array)
+        received, lengths = self.exchange(torch.from_numpy(np.ascontiguousarray(array)), counts)
+        if not self.is_first:
+            return None
+        return np.split(received.numpy(), np.cumsum(lengths)[:-1])
+
+    def agree(self, vote: bool) -> bool:
+        """The first worker's vote."""
+        return bool(self.sum(torch.tensor([float(vote and self.is_first)]))[0])
+
+    def describe(self, own: Any) -> list[Any]:
+        """The small JSON values of all workers."""
+        found = self.gather(np.frombuffer(json.dumps(own).encode(), np.uint8).copy())
+        return [json.loads(one.tobytes()) for one in found]
+
+    def first_only(self, work: Callable[[], Result]) -> Result | None:
+        """Let the first worker do something that may take longer than the time-out; others wait for it and get None.
+
+        An error there becomes one here, so that all workers stop.
+        """
+        self._rounds += 1
+        store, key = dist.distributed_c10d._get_default_store(), f"pathdex/{self._rounds}"
+        if self.is_first:
+            with _heartbeat(lambda: store.add(f"{key}/beats", 1), self.timeout / BEATS):
+                try:
+                    result = work()
+                except BaseException as error:
+                    store.set(f"{key}/done", f"failed: {error}")
+                    raise
+            store.set(f"{key}/done", "done")
+            self.largest(0)  # The store may be a part of this process, so it stays until all have read it.
+            return result
+        self._wait(store, key)
+        self.largest(0)
+        return None
+
+    def _wait(self, store: Any, key: str) -> None:
+        beats, seen = -1, time.monotonic()
+        while not self._guarded(lambda: store.check([f"{key}/done"])):
+            now = self._guarded(lambda: store.add(f"{key}/beats", 0))
+            if now != beats:
+                beats, seen = now, time.monotonic()
+            if time.monotonic() - seen > self.timeout:
+                raise WorkerError(f"worker 0 has shown no sign of life for {self.timeout:g} s; {REMEDY}")
+            time.sleep(min(0.2, self.timeout / BEATS))
+        outcome = store.get(f"{key}/done").decode()
+        if outcome != "done":
+            raise WorkerError(f"worker 0 {outcome}")
+
+    def _reduce(self, tensor: Tensor, operation: Any) -> Tensor:
+        given = tensor.to(self.device)
+        # A ring sends every element twice to one neighbour, less the share that stays.
+        with self._measured(2 * given.element_size() * given.numel() * (self.size - 1) // self.size):
+            dist.all_reduce(given, operation)
+        return given.to(tensor.device)
+
+    @contextmanager
+    def _measured(self, sent: int) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        except RuntimeError as error:
+            raise self._lost(error) from error
+        self.traffic.calls += 1
+        self.traffic.bytes += sent
+        self.traffic.seconds += time.monotonic() - started
+
+    def _guarded(self, work: Callable[[], Result]) -> Result:
+        try:
+            return work()
+        except RuntimeError as error:
+            raise self._lost(error) from error
+
+    def _lost(self, error: RuntimeError) -> WorkerError:
+        reason = str(error).splitlines()[0].rpartition("] ")[2].split(". ")[0][:200]
+        return WorkerError(f"worker {self.rank} of {self.size} lost contact with another worker ({reason}); {REMEDY}")
+
+
+# The old name warns in new versions of torch, and old versions lack the new one.
+_all_gather: Any = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+REMEDY = "see what that worker printed, then continue with --resume"
+
+
+@contextmanager
+def _heartbeat(beat: Callable[[], object], seconds: float) -> Iterator[None]:
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            try:
+                beat()
+            except RuntimeError:  # The store is gone, so everyone else is.
+                return
+            done.wait(seconds)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def connect(device: str, timeout: float) -> Group:
+    """Join the other workers: those that the environment of torchrun names."""
+    backend = "nccl" if torch.device(device).type == "cuda" else "gloo"
+    try:
+        dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise WorkerError(
+            f"the workers cannot find each other ({reason}); check that all were started with the same number of "
+            "workers and the same address, and that its port is free"
+        ) from error
+    return Group(timeout)

@@ -1,0 +1,121 @@
+"""`pathdex train --workers`: one result, one error, no process left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pathdex
+
+SMALL = ["--embedding-dim", "8", "--num-nodes", "6", "--depth", "2", "--epochs", "3", "--rounds", "1"]
+SMALL += ["--batch-size", "128", "--structure-batch-size", "128"]  # Large batches have gradients in bfloat16.
+LONG = ["--embedding-dim", "8", "--num-nodes", "6", "--depth", "2", "--epochs", "60", "--rounds", "1"]
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+SECONDS = 240.0
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Users of four kinds."""
+    random = np.random.default_rng(0)
+    lines = [
+        f"{user},{item},{time}"
+        for user in range(300)
+        for time, item in enumerate(random.integers(0, 25, 12) * 4 + user % 4)
+    ]
+    file = tmp_path / "events.csv"
+    file.write_text("\n".join(["user,item,time", *lines]))
+    return file
+
+
+@pytest.fixture
+def job(source: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A training on two workers that has written a checkpoint."""
+    command = [sys.executable, "-m", "pathdex", "train", str(source), "--out", str(tmp_path / "run"), "--workers", "2"]
+    process = subprocess.Popen([*command, *LONG], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    wait_for(lambda: (tmp_path / "run" / "log.jsonl").exists() or process.poll() is not None)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def wait_for(condition: object) -> None:
+    end = time.monotonic() + SECONDS
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def workers_of(folder: Path) -> list[int]:
+    """The processes that train in a run folder, without the launcher."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdecimal() else []
+        except OSError:
+            continue
+        if str(folder).encode() in words and b"--resume" in words:
+            found.append(int(entry.name))
+    return sorted(found)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=ENVIRONMENT, check=False)
+
+
+@pytest.mark.slow
+def test_workers_and_torchrun_give_the_model_of_one_process(source: Path, tmp_path: Path) -> None:
+    train = ["pathdex", "train", str(source), *SMALL, "--out"]
+    assert run(*train, str(tmp_path / "one")).returncode == 0
+    two = run(*train, str(tmp_path / "two"), "--workers", "2")
+    assert two.returncode == 0, two.stderr
+    assert two.stderr.count("encoder 1") == 1
+    torchrun = run("torch.distributed.run", "--nproc-per-node", "2", "-m", *train, str(tmp_path / "three"))
+    assert torchrun.returncode == 0, torchrun.stderr
+    models = [pathdex.load(tmp_path / name) for name in ("one", "two", "three")]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.paths, models[0].paths)
+        assert [one.id for one in model.recommend([4, 8], n=5)] == [one.id for one in models[0].recommend([4, 8], n=5)]
+
+
+@pytest.mark.slow
+def test_a_killed_worker_ends_all_and_another_number_of_workers_resumes(
+    job: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    os.kill(workers_of(folder)[1], signal.SIGKILL)
+    errors = job.communicate(timeout=SECONDS)[1]
+    assert job.returncode == 1
+    assert errors.count("Error:") == 1
+    assert "was ended by SIGKILL (often: out of memory), so all were stopped; continue with --resume" in errors
+    assert not workers_of(folder)
+    before = len((folder / "log.jsonl").read_text().splitlines())
+    again = run("pathdex", "train", "--out", str(folder), "--resume", "--workers", "3")
+    assert again.returncode == 0, again.stderr
+    assert len((folder / "log.jsonl").read_text().splitlines()) > before
+    assert pathdex.load(folder).recommend([4, 8], n=3)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_all_workers(job: subprocess.Popen[str], tmp_path: Path) -> None:
+    job.send_signal(signal.SIGINT)
+    errors = job.communicate(timeout=SECONDS)[1]
+    assert job.returncode == 130
+    assert "Interrupted. Resume with: pathdex train" in errors
+    assert not workers_of(tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_killed_launcher(job: subprocess.Popen[str], tmp_path: Path) -> None:
+    assert len(workers_of(tmp_path / "run")) == 2
+    job.kill()
+    wait_for(lambda: not workers_of(tmp_path / "run"))
