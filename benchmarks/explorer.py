@@ -131,7 +131,10 @@ def measure(url: str, pid: int, model: DeepRetrieval, count: int) -> dict[str, d
     kinds: dict[str, Callable[[int], tuple[str, bytes | None]]] = {
         "overview": lambda _: (f"{prefix}/overview", None),
         "nodes and paths under a node": lambda code: (f"{prefix}/paths?prefix={code % nodes}&size=25", None),
-        "all paths, by interactions": lambda code: (f"{prefix}/paths?sort=interactions&page={code % 1000 + 1}&size=25", None),
+        "all paths, by interactions": lambda code: (
+            f"{prefix}/paths?sort=interactions&page={code % 1000 + 1}&size=25",
+            None,
+        ),
         "path card": lambda code: (f"{prefix}/paths/{path_of(code)}", None),
         "item card": lambda code: (f"{prefix}/items/{code}", None),
         "search, one letter": lambda code: (f"{prefix}/items?search={chr(97 + code % 26)}", None),
