@@ -103,9 +103,9 @@ class IndexFacts:
         """The items under each of some prefixes of `depth` nodes, given by code."""
         width = self.num_nodes ** (self.depth - depth)
         first, last = (np.searchsorted(self.paths, edges * width) for edges in (prefixes, prefixes + 1))
-        items, _ = self._sums
-        found: Ints = items[last] - items[first]
-        return found
+        sums, _ = self._sums
+        items: Ints = sums[last] - sums[first]
+        return items
 
     def ordered(self, part: range, sort: str, first: int, count: int) -> Ints:
         """Positions of a page of the paths in a range, by `items`, `interactions` or `path`."""

@@ -1,4 +1,4 @@
-"""The paths of sampled items over the publishes that a live folder still keeps: a base, then its deltas."""
+"""The paths of sampled items over the publishes that a live folder keeps: a base, then states along its deltas."""
 
 from __future__ import annotations
 
