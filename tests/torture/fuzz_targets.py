@@ -113,7 +113,7 @@ def prepare_http(folder: Path) -> Check:
     manager = ModelManager(loader, metrics, 0.0)
     manager.current = loader.load()
     document = msgspec.json.decode(msgspec.json.encode(describe(ROUTES, limits)))
-    routes = [route for route in ROUTES if route.request is not None]
+    routes = [route for route in ROUTES if route.request is not None and not route.internal]
     agrees = [_agreement(document, route) for route in routes]
     loop = asyncio.new_event_loop()
 
