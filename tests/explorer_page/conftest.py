@@ -49,7 +49,8 @@ def server(shop: Path) -> Iterator[Running]:
         yield found
 
 
-@pytest.fixture(scope="session")
+# Playwright keeps an event loop running in the thread, in which no other test could start one of its own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed; see make install")
     if CHROMIUM is None:
