@@ -127,12 +127,17 @@ class Costs:
         return items * self.m_step * (1 + self.m_step_growth * math.log10(items / 1e6))
 
     def step_network_bytes(self, shape: Shape, workers: int) -> float:
-        """Bytes that one worker sends in an encoder step of `BATCH` samples of its own.
+        """Bytes that one worker sends in an encoder step of `BATCH` samples of its own."""
+        return sent_per_step(self.rows, shape.row_bytes, self.dense, workers)
 
-        Rows that live elsewhere: their numbers out, rows back, gradients out. Dense gradients: a ring all-reduce.
-        """
-        elsewhere = (workers - 1) / workers
-        return elsewhere * (self.rows * (8 + 2 * shape.row_bytes) + 2 * 4 * self.dense)
+
+def sent_per_step(rows: float, row_bytes: int, dense: float, workers: int) -> float:
+    """Bytes that one worker sends in a step which takes so many item rows.
+
+    Rows that live elsewhere: their numbers out, rows back, gradients out. Dense gradients: a ring all-reduce.
+    """
+    elsewhere = (workers - 1) / workers
+    return elsewhere * (rows * (8 + 2 * row_bytes) + 2 * 4 * dense)
 
 
 def checks(figures: dict[str, Any], costs: Costs) -> list[tuple[str, int, float, float, str]]:

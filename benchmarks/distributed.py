@@ -4,6 +4,7 @@ The curve is compared step by step, with drawn gradients and without.
 
 Two cores cannot show speed-up; these figures show cost. `--parts lookup` compares the lookup of rows with TorchRec's,
 which is not a dependency: pip install --no-deps torchrec==1.8.0 fbgemm-gpu-cpu==1.8.0, and what they import.
+TorchRec updates with row-wise Adagrad there, which does less than our Adam.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 from typing import Any
 
+from benchmarks.cost_model import Shape, sent_per_step
 from benchmarks.report import CACHE, RESULTS, Report
 
 WORKERS = (1, 2, 3)
@@ -61,6 +63,8 @@ def main(arguments: list[str]) -> None:
     for part in (part for part in FULL if part.partition("-")[0] in wanted or part in wanted):
         options = (QUICK if given.quick else FULL)[part]
         found = {size: run(part.partition("-")[0], size, options) for size in WORKERS if size > 1 or part != "lookup"}
+        if part == "memory":
+            add_predictions(found)
         figures = compared(found) if part.startswith("curve") else {str(size): each for size, each in found.items()}
         report.add(part, {"options": options, "workers": figures})
         print(json.dumps({part: figures}, indent=1), flush=True)
@@ -77,6 +81,14 @@ def run(part: str, size: int, options: dict[str, Any]) -> list[dict[str, Any]]:
     line = next(line for line in done.stdout.splitlines() if line.startswith("[{"))
     found: list[dict[str, Any]] = json.loads(line)
     return found
+
+
+def add_predictions(found: dict[int, list[dict[str, Any]]]) -> None:
+    """What the cost model says that a worker sends, from the rows that its step takes."""
+    for size, each in found.items():
+        for one in each:
+            sent = sent_per_step(one["rows_taken_per_step"], Shape(0).row_bytes, one["dense_parameters"], size)
+            one["predicted_kb_sent_per_step"] = sent / 1024
 
 
 def compared(found: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:

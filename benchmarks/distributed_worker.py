@@ -61,6 +61,8 @@ def memory(group: Group | None, options: dict[str, Any]) -> dict[str, Any]:
         one.nbytes for one in (assigner.table.codes, assigner.table.scores, assigner.paths)
     )
     after = resident()
+    taken: list[int] = []
+    network.items.take = counted(network.items.take, taken)  # type: ignore[method-assign]
     if group is not None:
         group.traffic = Traffic()
     with deterministic(torch.device("cpu")):
@@ -76,6 +78,8 @@ def memory(group: Group | None, options: dict[str, Any]) -> dict[str, Any]:
         "resident_before_mb": before,
         "resident_mb": after,
         "step_ms": 1e3 * seconds / options["steps"],
+        "rows_taken_per_step": float(np.mean(taken[1:])),
+        "dense_parameters": sum(one.numel() for one in [network.start, *network.encoder.parameters()]),
     }
     if group is not None:
         now = group.traffic
@@ -83,6 +87,16 @@ def memory(group: Group | None, options: dict[str, Any]) -> dict[str, Any]:
         found["collectives_per_step"] = (now.calls - traffic.calls) / options["steps"]
         found["share_of_time_in_collectives"] = (now.seconds - traffic.seconds) / seconds
     return found
+
+
+def counted(take: Callable[[torch.Tensor], torch.Tensor], taken: list[int]) -> Any:
+    """`take` that also appends how many rows it takes."""
+
+    def taking(numbers: torch.Tensor) -> torch.Tensor:
+        taken.append(len(numbers))
+        return take(numbers)
+
+    return taking
 
 
 def curve(group: Group | None, options: dict[str, Any]) -> dict[str, Any]:
@@ -159,7 +173,7 @@ def lookup(group: Group | None, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def torchrec_table(items: int, width: int) -> Any:
-    """A step of TorchRec's row-wise sharded `EmbeddingCollection` with its fused optimiser."""
+    """A step of TorchRec's row-wise sharded `EmbeddingCollection` with a fused row-wise Adagrad."""
     import torch.distributed as dist
     from fbgemm_gpu.split_embedding_configs import EmbOptimType
     from torchrec import EmbeddingCollection, EmbeddingConfig, KeyedJaggedTensor
@@ -171,11 +185,16 @@ def torchrec_table(items: int, width: int) -> Any:
     width = -(-width // 4) * 4
     config = EmbeddingConfig(name="item_rows", embedding_dim=width, num_embeddings=items, feature_names=["item"])
     module = EmbeddingCollection(device=torch.device("meta"), tables=[config])
+    # fbgemm with Adam: "Optimizer adam is not supported in CPU mode."
     sharder = EmbeddingCollectionSharder(
-        fused_params={"optimizer": EmbOptimType.ADAM, "learning_rate": 0.03, "eps": 1e-8}
+        fused_params={"optimizer": EmbOptimType.EXACT_ROWWISE_ADAGRAD, "learning_rate": 0.03, "eps": 1e-8}
     )
     plan = construct_module_sharding_plan(
-        module, {"item_rows": row_wise()}, sharder, local_size=dist.get_world_size(), device_type="cpu"
+        module,
+        {"item_rows": row_wise(compute_kernel="fused")},
+        sharder,
+        local_size=dist.get_world_size(),
+        device_type="cpu",
     )
     model = DistributedModelParallel(
         module,

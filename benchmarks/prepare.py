@@ -21,19 +21,20 @@ from benchmarks.machine import describe_machine
 from benchmarks.memory_limit import LimitedRun, run_limited
 from pathdex.data import generate
 
-ROW_BYTES = 168
+ROW_BYTES = 269
 """About the size of a row of the log."""
 FACTOR = 4
-LIMIT_MB = 640
+LIMIT_MB = 768
 ROWS_PER_USER, ITEMS = 100, 5_000
+AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML like Gecko) Chrome/130 Mobile Safari/537"
 TRAINING = (
-    "--epochs 1 --rounds 1 --structure-epochs 1 --final-epochs 1 --embedding-dim 32 --next-items 1 --neighbours 0 "
+    "--epochs 1 --rounds 1 --structure-epochs 1 --final-epochs 0 --embedding-dim 32 --next-items 1 --neighbours 0 "
     "--batch-size 2048 --test-users 1000 --valid-users 1000 --threads 2"
 )
 
 
 def write_log(file: Path, rows: int, seed: int = 0) -> None:
-    """A CSV as web shops write it: eight columns, ids as text, times as ISO 8601; the rows are not sorted by user."""
+    """A CSV as web shops write it: nine columns, ids as text, times as ISO 8601; the rows are not sorted by user."""
     planted = file.with_suffix(".parquet")
     generate(planted, users=max(1, rows // ROWS_PER_USER), items=ITEMS, interactions=rows, seed=seed)
     user, item = pl.col("user_id").cast(pl.String), pl.col("item_id").cast(pl.String)
@@ -48,6 +49,7 @@ def write_log(file: Path, rows: int, seed: int = 0) -> None:
         product_id="product-" + item.str.zfill(9),
         page="https://shop.example/products/" + item + "?source=recommendation",
         device=pl.lit("mobile"),
+        agent=pl.lit(AGENT),
         rating=(pl.col("timestamp").hash(seed + 1) % 5 + 1),
     ).sink_csv(file)
     planted.unlink()

@@ -31,7 +31,9 @@ from benchmarks.synthetic import save_synthetic
 DIM, NODES, DEPTH, PATH_SIZE, HISTORY = 64, 100, 3, 30.0, 20
 REPEATS = 5
 TICKS = os.sysconf("SC_CLK_TCK")
-KINDS = {"beam": {}, "200 candidates": {"candidates": 200}, "1,000 allowed": {"allow": 1000}}
+REMEMBERED = "remembered history"
+KINDS = {"beam": {}, REMEMBERED: {}, "200 candidates": {"candidates": 200}, "1,000 allowed": {"allow": 1000}}
+"""All but one are of histories that are new to the router."""
 
 
 def main(arguments: list[str]) -> None:
@@ -72,11 +74,16 @@ def _measure(folder: Path, items: int, shards: int, queries: int, report: Report
             stack.enter_context(ServerProcess(part, workers=1, log=folder / f"{part.name}.log")) for part in parts
         ]
         urls = ",".join(server.url for server in servers)
-        router = stack.enter_context(
-            ServerProcess(None, workers=1, log=folder / "router.log", options=["--shards", urls])
-        )
-        _memory(report, model, parts, whole, servers, router)
-        _cost(report, items, queries, whole, servers, router)
+        routers = [
+            stack.enter_context(
+                ServerProcess(
+                    None, workers=1, log=folder / "router.log", options=["--shards", urls, "--known-items", known]
+                )
+            )
+            for known in ("0", str(2 * queries * HISTORY))
+        ]
+        _memory(report, model, parts, whole, servers, routers[0])
+        _cost(report, items, queries, whole, servers, routers)
 
 
 def _memory(
@@ -100,16 +107,21 @@ def _memory(
 
 
 def _cost(
-    report: Report, items: int, queries: int, whole: ServerProcess, servers: list[ServerProcess], router: ServerProcess
+    report: Report,
+    items: int,
+    queries: int,
+    whole: ServerProcess,
+    servers: list[ServerProcess],
+    routers: list[ServerProcess],
 ) -> None:
-    """Turns of both alternate; the answers are compared."""
+    """Turns of both alternate; the answers are compared. The first router remembers nothing."""
     generator = np.random.default_rng(0)
     table = Table(
         "query", "server, CPU ms", "router, CPU ms", "all shards, CPU ms", "server, ms", "router, ms", title="per query"
     )
     figures: dict[str, Any] = {}
     for kind, options in KINDS.items():
-        bodies = []
+        bodies, router = [], routers[kind == REMEMBERED]
         for _ in range(queries):
             body = {"history": generator.choice(items, HISTORY, replace=False).tolist(), "n": 20, **options}
             if "allow" in options:
@@ -118,6 +130,7 @@ def _cost(
         answers = [[_ask(url, body) for body in bodies[:50]] for url in (whole.url, router.url)]
         if answers[0] != answers[1]:
             raise SystemExit(f"{kind}: the router's answers are not those of the server")
+        _turn(router.url, bodies)
         turns: dict[str, list[float]] = {
             name: [] for name in ("whole", "router", "shards", "whole_wall", "router_wall")
         }

@@ -97,18 +97,18 @@ def versions(before: Path, after: Path) -> Iterator[tuple[Version, Version]]:
             one.close()
 
 
-def queries(before: Path, after: Path, bundle: Path, repeats: int) -> dict[str, list[float]]:
-    """Ratios of the time of single queries and of batches, one per round."""
-    ratios: dict[str, list[float]] = {"query": [], "batch of 200": []}
+def queries(before: Path, after: Path, bundle: Path, repeats: int) -> dict[str, dict[str, list[float]]]:
+    """CPU microseconds per query of both versions, one per round, for single queries and for batches."""
+    spent: dict[str, dict[str, list[float]]] = {}
     with versions(before, after) as pair:
         for one in pair:
             one("open", bundle=str(bundle), **QUERY)
         for number in range(repeats):
-            for name, command in (("query", "query"), ("batch of 200", "batch")):
-                order = pair if number % 2 == 0 else pair[::-1]
-                seconds = {one: one(command)["seconds"] for one in order}
-                ratios[name].append(seconds[pair[1]] / seconds[pair[0]])
-    return ratios
+            for label, command in (("query", "query"), ("batch of 200", "batch")):
+                times = spent.setdefault(label, {"before": [], "after": []})
+                for name, one in list(zip(times, pair, strict=True))[:: 1 if number % 2 == 0 else -1]:
+                    times[name].append(1e6 * one(command)["cpu"])
+    return spent
 
 
 def large_batches(before: Path, after: Path, repeats: int) -> dict[str, dict[str, list[float]]]:
@@ -128,10 +128,10 @@ def large_batches(before: Path, after: Path, repeats: int) -> dict[str, dict[str
     return spent
 
 
-def batches_table(spent: dict[str, dict[str, list[float]]]) -> Table:
+def cpu_table(spent: dict[str, dict[str, list[float]]], title: str) -> Table:
     """Medians and the fastest rounds, which other load on the machine disturbs least."""
     columns = ("CPU microseconds", "before", "fastest", "after", "fastest", "before / after", "range", "fastest")
-    table = Table(*columns, title=f"{LARGE['items']:,} items, batches of {LARGE_QUERY['queries']}, one thread")
+    table = Table(*columns, title=title)
     for name, times in spent.items():
         cells = [f"{value:.0f}" for one in times.values() for value in (np.median(one), min(one))]
         ratios, best = np.divide(times["before"], times["after"]), min(times["before"]) / min(times["after"])
@@ -140,32 +140,38 @@ def batches_table(spent: dict[str, dict[str, list[float]]]) -> Table:
     return table
 
 
-def requests(before: Path, after: Path, bundle: Path, repeats: int) -> dict[str, list[float]]:
-    """Ratios of the time per request of two servers with one worker each, under load from 8 connections."""
-    ratios = []
+def requests(before: Path, after: Path, bundle: Path, repeats: int) -> dict[str, dict[str, list[float]]]:
+    """CPU microseconds per request of servers with one worker each, one per round, under load from 8 connections."""
+    spent: dict[str, list[float]] = {"before": [], "after": []}
     with tempfile.TemporaryDirectory(prefix="pathdex-versions-") as name:
         folder = Path(name)
         bodies = folder / "bodies.jsonl"
         rows = np.random.default_rng(0).integers(0, SIZES["items"], (500, QUERY["history"])).tolist()
         bodies.write_text("".join(json.dumps({"history": row, "n": QUERY["n"]}) + "\n" for row in rows))
         with server(before, bundle) as first, server(after, bundle) as second:
-            for url in (first, second):
+            for url, _ in (first, second):
                 RunningLoad(f"{url}/v1/recommend", bodies, 1.0, CONNECTIONS).result()
             for number in range(repeats):
-                order = (first, second) if number % 2 == 0 else (second, first)
-                seconds = {}
-                for url in order:
+                for name, (url, process) in list(zip(spent, (first, second), strict=True))[
+                    :: 1 if number % 2 == 0 else -1
+                ]:
+                    worked = cpu_seconds(process.pid)
                     load = RunningLoad(f"{url}/v1/recommend", bodies, LOAD_SECONDS, CONNECTIONS).result()
                     if load.failures:
                         raise SystemExit(f"{load.failures} requests failed: {load.failed}")
-                    seconds[url] = 1 / load.per_second
-                ratios.append(seconds[second] / seconds[first])
-    return {"request over HTTP": ratios}
+                    spent[name].append(1e6 * (cpu_seconds(process.pid) - worked) / load.requests)
+    return {"request over HTTP": spent}
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU seconds of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def server(source: Path, bundle: Path) -> Iterator[str]:
-    """`pathdex serve` of a source tree; yields its address."""
+def server(source: Path, bundle: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """`pathdex serve` of a source tree; yields its address and its process."""
     command = [sys.executable, "-c", "from pathdex.cli import main; main()", "serve", str(bundle), "--port", "0"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment(source)
@@ -175,7 +181,7 @@ def server(source: Path, bundle: Path) -> Iterator[str]:
         found = re.search(r"http://[\d.:]+", process.stdout.readline())
         if found is None:
             raise SystemExit(f"the server of {source} did not start; run pathdex serve by hand to see why")
-        yield found[0]
+        yield found[0], process
     finally:
         process.terminate()
         process.wait()
@@ -247,14 +253,12 @@ def main(arguments: list[str]) -> None:
                 ratios |= queries(given.before, given.after, bundle, given.repeats)
             if "http" in parts:
                 ratios |= requests(given.before, given.after, bundle, given.repeats)
-        table = Table("time of", "after / before, median", "range", title=f"{SIZES['items']:,} items, one thread")
-        for name, values in ratios.items():
-            table.add_row(name, f"{np.median(values):.3f}", f"{min(values):.3f} to {max(values):.3f}")
-        console.print(table)
-        report["ratios"] = ratios
+        console.print(cpu_table(ratios, f"{SIZES['items']:,} items, one thread"))
+        report["cpu_microseconds"] = ratios
     if "batches" in parts:
         report["batches"] = large_batches(given.before, given.after, given.repeats)
-        console.print(batches_table(report["batches"]))
+        title = f"{LARGE['items']:,} items, batches of {LARGE_QUERY['queries']}, one thread"
+        console.print(cpu_table(report["batches"], title))
     if "steps" in parts:
         with tempfile.TemporaryDirectory(prefix="pathdex-versions-") as name:
             taken: dict[str, list[float]] = {}

@@ -38,10 +38,13 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
         (folder / "events.jsonl").write_text(
             "".join(json.dumps({"user": n % 20, "item": n % 7, "time": n}) + "\n" for n in range(100))
         )
+        (folder / "ratings-of-june.csv").write_text((folder / "ratings.csv").read_text())
         outputs = {}
         for line in typed_lines(README, "pathdex"):
             # The first training creates the folder; with --resume a run keeps its settings.
-            small = TINY_FLAGS if line[0] == "train" and "--resume" not in line else []
+            small = TINY_FLAGS if line[0] in ("train", "tune") and not {"--resume", "--from"} & set(line) else []
+            if line[0] == "tune":
+                small = [*small, "--trials", "2", "--search", "dropout"]
             done = CliRunner().invoke(app, [*line, *small])
             assert done.exit_code == 0, f"pathdex {' '.join(line)}\n{done.output}"
             outputs[" ".join(line)] = done.output
@@ -50,7 +53,9 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
 
 def test_it_shows_every_step() -> None:
     steps = [line[0] if line[0] != "data" else f"data {line[1]}" for line in typed_lines(README, "pathdex")]
-    wanted = ["doctor", "data describe", "data validate", "train", "evaluate", "inspect", "recommend", "stream"]
+    wanted = [
+        "doctor", "data describe", "data validate", "train", "tune", "evaluate", "inspect", "recommend", "stream",
+    ]  # fmt: skip
     assert list(dict.fromkeys(steps)) == wanted
 
 

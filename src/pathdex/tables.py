@@ -84,8 +84,8 @@ class TextTable:
             while missing < 0 and (open_ones := [one for one, width in enumerate(widths) if width > floors[one]]):
                 widths[max(open_ones, key=lambda one: widths[one])] -= 1
                 missing += 1
-        for column, width in zip(made.columns, widths, strict=True):
-            column.width = width
+        for made_column, width in zip(made.columns, widths, strict=True):
+            made_column.width = width
 
     def _rich(self, columns: int) -> RichTable:
         made = RichTable(title=self.title or None, title_justify="left", title_style="bold")

@@ -25,7 +25,7 @@ COMMANDS = [
     "live status", "live compact", "live rollback", "tune", "similar", "explain", "why-not", "shard", "simulate",
     "data prepare", "stream",
 ]  # fmt: skip
-RUNNING = ("serve", "stream")
+RUNNING = ("serve", "stream", "explore")
 """They run until they are stopped, and have no result to print."""
 
 

@@ -23,6 +23,7 @@ def test_a_run_holds_the_bundle_the_split_the_log_and_the_request(run: Path) -> 
         "LOCK",
         "checkpoint.safetensors",
         "log.jsonl",
+        "recording",
         "run.json",
         "split",
     }

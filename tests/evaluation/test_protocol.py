@@ -93,6 +93,16 @@ def test_options_reach_the_recommender_and_the_row() -> None:
     assert found.results[0].figures["max_candidates"] == 3
 
 
+def test_a_frame_and_short_texts(evaluation: Evaluation) -> None:
+    frame = evaluation.to_frame()
+    assert frame["method"].to_list() == ["countdown", "countdown"]
+    assert frame["filter_seen"].to_list() == [True, False]
+    assert frame["f_measure"].to_list() == [one.figures["f_measure"] for one in evaluation.results]
+    assert evaluation.to_frame("pandas").shape == frame.shape
+    assert repr(evaluation) == "Evaluation(top 2 for 3 users, F in % with seen items removed: countdown 55.56)"
+    assert evaluation._repr_html_().count("<tr>") == 3
+
+
 def test_batches_do_not_change_the_result(evaluation: Evaluation) -> None:
     recommender = Countdown()
     again = evaluate([Method("countdown", recommender)], QUERIES, n=2, item_counts=COUNTS, batch=2)

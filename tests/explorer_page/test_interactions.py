@@ -113,7 +113,7 @@ def test_a_query_is_built_asked_widened_and_filtered(server: Running, open_page:
     answer = server.post("/v1/recommend", {"history": history, "n": 10}).json["items"]
     assert ranking(page) == [one["title"] for one in answer]
 
-    slider = page.get_by_role("slider", name="Paths to keep per layer")
+    slider = page.get_by_role("slider", name="Paths per layer")
     slider.focus()
     slider.press("Home")
     page.get_by_text("kept 1 of").first.wait_for()
@@ -145,7 +145,7 @@ def test_candidates_bound_a_query(server: Running, open_page: OpenPage) -> None:
     page = open_page(f"{server.url}/explore/{place(server, 'query')}")
     page.get_by_role("button", name="candidates").click()
     page.get_by_text("100 candidates of").wait_for()
-    slider = page.get_by_role("slider", name="Items to score at most")
+    slider = page.get_by_role("slider", name="Items to score")
     slider.focus()
     slider.press("ArrowLeft")
     page.wait_for_url(re.compile(r"candidates=(?!100)\d+"))

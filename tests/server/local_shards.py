@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,10 +38,13 @@ class LocalClient:
 
     shards: list[DeepRetrievalShard]
     down: frozenset[int] = frozenset()
+    asked: list[str] = field(default_factory=list)
+    """The routes of all calls."""
 
     async def ask(
         self, place: ShardPlace, route: Route[Any, Any], request: Any, *, turn: int = 0, timeout: float | None = None
     ) -> Any:
+        self.asked.append(route.name)
         if place.index in self.down:
             raise ShardDownError(place.index, place.count, "it is down")
         parsed = route.parse(msgspec.json.encode(request), ServerLimits())
@@ -51,7 +54,7 @@ class LocalClient:
 class LocalShards:
     """A model, its shards, and what a router knows of them."""
 
-    def __init__(self, model: DeepRetrieval, count: int) -> None:
+    def __init__(self, model: DeepRetrieval, count: int, known_items: int = 0) -> None:
         self.model = model
         self.served = ServedModel(model, VERSION, 0.0, 0.0, ())
         with tempfile.TemporaryDirectory() as folder:
@@ -62,7 +65,7 @@ class LocalShards:
             shard.attach_details()
         parts = shard_service.shared_parts(self.shards[0], self.shards[0].attach_details())
         decoded = msgspec.json.decode(msgspec.json.encode(parts), type=type(parts))
-        self.routed = RoutedModel.from_parts(decoded)
+        self.routed = RoutedModel.from_parts(decoded, known_items)
 
     def asked(self, down: frozenset[int] = frozenset(), *, partial: bool = False) -> AskedShards:
         count = len(self.shards)

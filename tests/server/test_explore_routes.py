@@ -104,10 +104,10 @@ def test_a_model_without_an_index_is_refused(popular: Path) -> None:
 
 
 def test_a_search_waits_only_for_a_moment(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Explorer, "waits_for", lambda *_: True)
+    monkeypatch.setattr(Explorer, "waits_for", lambda *_: 7.4)
     answer = server.get("/v1/explore/items?search=a")
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-    assert "still being indexed" in answer.message
+    assert "is being built, for 7 seconds so far" in answer.message
     assert server.get("/v1/explore/items").status == 200
 
 

@@ -28,7 +28,7 @@ VARIANTS: list[dict[str, Any]] = [
 
 
 @cache
-def shards_of(variant: int, count: int) -> LocalShards:
+def shards_of(variant: int, count: int, known_items: int = 0) -> LocalShards:
     model = random_model(ITEMS, seed=variant, **VARIANTS[variant])
     ids = model.items.ids(range(ITEMS))
     table = {
@@ -40,7 +40,7 @@ def shards_of(variant: int, count: int) -> LocalShards:
         "rare": ["a|b" if place == 4 else f"r{place}" for place in range(ITEMS)],
     }
     model.describe_items(pl.DataFrame(table))
-    return LocalShards(model, count)
+    return LocalShards(model, count, known_items)
 
 
 ids = st.integers(FIRST - 20, FIRST + ITEMS + 20)
@@ -80,12 +80,42 @@ def queries(draw: st.DrawFn) -> QueryRequest:
     st.integers(0, len(VARIANTS) - 1),
     st.sampled_from([1, 2, 3, 5]),
     st.lists(queries(), min_size=1, max_size=4),
+    st.sampled_from([0, 10, 100]),
 )
-def test_a_router_answers_as_the_whole_model(variant: int, count: int, batch: list[QueryRequest]) -> None:
-    shards = shards_of(variant, count)
+def test_a_router_answers_as_the_whole_model(
+    variant: int, count: int, batch: list[QueryRequest], known_items: int
+) -> None:
+    shards = shards_of(variant, count, known_items)
     histories = [query.history or [] for query in batch]
     expected = outcome(lambda: unsharded(shards, batch))
-    assert outcome(lambda: routed_queries.recommend(shards.asked(), shards.routed, batch, histories)) == expected
+    for _ in range(2 if known_items else 1):  # The second time, the router remembers items.
+        assert outcome(lambda: routed_queries.recommend(shards.asked(), shards.routed, batch, histories)) == expected
+
+
+def test_shards_are_not_asked_for_histories_that_the_router_remembers() -> None:
+    shards = LocalShards(shards_of(3, 2).model, 2, known_items=4)
+
+    def asked_for(*history: int, **filters: Any) -> list[str]:
+        asked = shards.asked()
+        run(routed_queries.recommend(asked, shards.routed, [QueryRequest(list(history), **filters)], [list(history)]))
+        routes: list[str] = asked.client.asked  # type: ignore[attr-defined]
+        return [one for one in routes if one != "shard_describe"]
+
+    assert asked_for(100, 101) == ["shard_resolve"] * 2 + ["shard_find"] * 2
+    assert asked_for(101, 100, 101) == ["shard_find"] * 2
+    assert asked_for(101, allow=[105]) == ["shard_resolve"] * 2 + ["shard_find"] * 2
+    assert asked_for(100, 102) == ["shard_resolve"] * 2 + ["shard_find"] * 2
+    assert asked_for(103, 104, 105, 106)[:1] == ["shard_resolve"]
+    assert asked_for(100)[:1] == ["shard_resolve"]
+
+
+def test_what_a_missing_shard_may_have_is_not_remembered_as_unknown() -> None:
+    shards = LocalShards(shards_of(1, 3).model, 3, known_items=100)
+    partial = shards.asked(frozenset({1}), partial=True)
+    [found] = run(routed_queries.recommend(partial, shards.routed, [QueryRequest([100, 101])], [[100, 101]]))
+    assert found.unknown == 1
+    [found] = run(routed_queries.recommend(shards.asked(), shards.routed, [QueryRequest([100, 101])], [[100, 101]]))
+    assert found.unknown == 0
 
 
 def test_removed_items_stay_removed() -> None:

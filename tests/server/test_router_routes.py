@@ -74,10 +74,31 @@ def test_a_partial_answer_says_what_it_lacks(shards: list[Running]) -> None:
         assert router.get("/v1/paths/0-0").status == 503
 
 
+def test_neither_a_router_nor_a_shard_explores_a_part_of_a_model(shards: list[Running]) -> None:
+    with running(Path(), shards=tuple(server.url for server in shards), router=PATIENT) as router:
+        for answer in (
+            router.get("/v1/explore/overview"),
+            router.get("/v1/explore/paths/0-0-0"),
+            router.post("/v1/explore/query", QUERY),
+        ):
+            assert answer.status == 404
+            assert "a router has no explorer" in answer.message
+        assert router.get("/explore/").status == 200
+    answer = shards[1].get("/v1/explore/overview")
+    assert answer.status == 422
+    assert "shard 2 of 3 has only a part of the items" in answer.message
+    assert "explore the model that was sharded" in answer.message
+
+
 def test_a_router_has_no_routes_of_shards(shards: list[Running]) -> None:
     with running(Path(), shards=tuple(server.url for server in shards), router=PATIENT) as router:
         assert router.get("/v1/shard").status == 404
-        assert "/v1/shard" not in router.get("/openapi.json").json["paths"]
+        paths = router.get("/openapi.json").json["paths"]
+        assert "/v1/shard" not in paths
+        example = paths["/v1/recommend"]["post"]["requestBody"]["content"]["application/json"]["example"]
+        assert router.post("/v1/recommend", example).status == 200
+        [parameter] = paths["/v1/paths/{path}"]["get"]["parameters"]
+        assert router.get(f"/v1/paths/{parameter['example']}").json["items"]
         assert "/v1/shard" not in shards[0].get("/openapi.json").json["paths"]
         assert router.get("/v1/model").json["estimator"] == "deep-retrieval"
 

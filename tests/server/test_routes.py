@@ -23,7 +23,7 @@ def test_paths_and_names_are_unique() -> None:
 
 
 def test_every_example_is_valid() -> None:
-    for route in ROUTES:
+    for route in [one for one in ROUTES if not one.internal]:
         assert (route.request is not None) == bool(route.example) == (route.method == "POST" or route is remove_items)
         if route.request is not None:
             route.parse(msgspec.json.encode(dict(route.example)), ServerLimits())

@@ -16,39 +16,16 @@ import pytest
 
 import pathdex
 from pathdex.errors import BundleError, ServerError
-from pathdex.server.metrics import ServerMetrics, new_metrics_file
-from pathdex.server.middleware import AccessLog, Authentication, HostCheck, RequestMetrics
+from pathdex.server.metrics import new_metrics_file
 from pathdex.server.options import ServerOptions
 from pathdex.server.serving import address_of, listen
-from pathdex.server.worker import Worker, add_middleware, resident_bytes
+from pathdex.server.worker import Worker
 from tests.server.conftest import SLOW, Gate, running
 
 
 @pytest.fixture
 def bundle(tmp_path: Path, popular: Path) -> Path:
     return Path(shutil.copytree(popular, tmp_path / "bundle"))
-
-
-async def app(scope: Any, receive: Any, send: Any) -> None:
-    pass
-
-
-def test_only_the_layers_in_use_are_added() -> None:
-    def layers(**options: Any) -> list[type]:
-        found: list[type] = []
-        layer: Any = add_middleware(app, ServerOptions(model=Path("x"), **options), ServerMetrics())
-        while layer is not app:
-            found.append(type(layer))
-            layer = layer.app
-        return found
-
-    assert layers(host="0.0.0.0") == [RequestMetrics]
-    assert layers() == [RequestMetrics, HostCheck]
-    assert layers(token="t", access_log=True) == [RequestMetrics, AccessLog, Authentication, HostCheck]
-
-
-def test_resident_memory_is_reported() -> None:
-    assert resident_bytes() > 1_000_000
 
 
 def test_draining_finishes_requests_in_flight(popular: Path, gate: Gate) -> None:

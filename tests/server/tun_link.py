@@ -23,12 +23,17 @@ TUNSETIFF, TUN_WITHOUT_HEADER = 0x400454CA, 0x1001
 LARGEST = 65536
 
 
-def open_device(namespace: str, device: str) -> int:
-    """A TUN device in a namespace; its packets are read from and written to the descriptor."""
+def enter(namespace: str) -> None:
+    """Move this thread into a network namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     with open(f"/run/netns/{namespace}") as space:
         if libc.setns(space.fileno(), 0):
             raise OSError(ctypes.get_errno(), "setns")
+
+
+def open_device(namespace: str, device: str) -> int:
+    """A TUN device in a namespace; its packets are read from and written to the descriptor."""
+    enter(namespace)
     handle = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(handle, TUNSETIFF, struct.pack("16sH22x", device.encode(), TUN_WITHOUT_HEADER))
     return handle

@@ -59,11 +59,11 @@ export class ServerSource implements Source {
       throw new AskError("offline", "The server does not answer.", "Check that it still runs, then try again.");
     }
     if (response.ok) return parseJson(text) as Answer<Q>;
-    throw problem(response.status, text);
+    throw problem(response.status, text, response.headers.has("Retry-After"));
   }
 }
 
-function problem(status: number, text: string): AskError {
+function problem(status: number, text: string, comesLater: boolean): AskError {
   let message = `The server answered with status ${status}.`;
   let remedy: string | undefined;
   try {
@@ -74,6 +74,6 @@ function problem(status: number, text: string): AskError {
     // Not the server's own error, but one of a proxy.
   }
   if (remedy && message.endsWith(`; ${remedy}`)) message = message.slice(0, -remedy.length - 2);
-  const kind = status === 401 ? "unauthorised" : status === 404 ? "missing" : "failed";
+  const kind = status === 401 ? "unauthorised" : status === 404 ? "missing" : comesLater ? "busy" : "failed";
   return new AskError(kind, message, remedy);
 }

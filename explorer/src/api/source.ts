@@ -27,7 +27,7 @@ export interface Source {
   ask<Q extends Question>(question: Q, ask: Ask<Q>, signal?: AbortSignal): Promise<Answer<Q>>;
 }
 
-export type Kind = "unauthorised" | "missing" | "needs-server" | "failed" | "offline";
+export type Kind = "unauthorised" | "missing" | "needs-server" | "failed" | "offline" | "busy";
 
 /** A question without an answer: what is wrong, and the way out. */
 export class AskError extends Error {

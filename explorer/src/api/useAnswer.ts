@@ -16,11 +16,16 @@ export interface State<A> {
   answer: A | null;
   error: AskError | null;
   loading: boolean;
+  /** What the server does meanwhile, if it asked to come back later; it is asked again. */
+  busy: string | null;
   retry: () => void;
 }
 
 const KEPT = 60;
 const FRESH = 30_000;
+/** A server that is busy is asked again after a pause, for two minutes. */
+const PAUSE = 1_500;
+const ATTEMPTS = 80;
 
 /** Recent answers, so that going back is immediate; for half a minute, since a live model changes. */
 class Recent {
@@ -50,6 +55,7 @@ export function useAnswer<Q extends Question>(question: Q, ask: Ask<Q> | null, d
     answer: null,
     error: null,
   });
+  const [busy, setBusy] = useState<string | null>(null);
   const latest = useRef(ask);
   latest.current = ask;
 
@@ -62,24 +68,35 @@ export function useAnswer<Q extends Question>(question: Q, ask: Ask<Q> | null, d
       return;
     }
     const abort = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let attempts = 0;
     const start = (): void => {
       source.ask(question, wanted, abort.signal).then(
         (answer) => {
           if (abort.signal.aborted) return;
+          setBusy(null);
           recent.set(key, answer);
           setState({ key, answer, error: null });
         },
         (error: unknown) => {
           if (abort.signal.aborted) return;
+          if (error instanceof AskError && error.kind === "busy" && ++attempts < ATTEMPTS) {
+            setBusy(error.message);
+            timer = setTimeout(start, PAUSE);
+            return;
+          }
+          setBusy(null);
           const known = error instanceof AskError ? error : new AskError("failed", String(error));
           setState((before) => ({ key, answer: before.answer, error: known }));
         },
       );
     };
-    const timer = delay > 0 ? setTimeout(start, delay) : (start(), undefined);
+    if (delay > 0) timer = setTimeout(start, delay);
+    else start();
     return () => {
       clearTimeout(timer);
       abort.abort();
+      setBusy(null);
     };
   }, [key, attempt, source]);
 
@@ -89,6 +106,7 @@ export function useAnswer<Q extends Question>(question: Q, ask: Ask<Q> | null, d
     answer,
     error: current && ask !== null ? state.error : null,
     loading: ask !== null && !current,
+    busy: ask !== null && !current ? busy : null,
     retry: () => {
       setState((before) => ({ ...before, key: "", error: null }));
       setAttempt((number) => number + 1);

@@ -130,7 +130,7 @@ function Budget({ state, change }: { state: QueryState; change: (next: Partial<Q
       </span>
       <div class="field">
         <label for={id}>
-          {byCandidates ? "Items to score at most" : "Paths to keep per layer"}
+          {byCandidates ? "Items to score" : "Paths per layer"}
           <output for={id}>
             {count(value)}
             {!byCandidates && value === model.beam && <span class="muted"> (default)</span>}

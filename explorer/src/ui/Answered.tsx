@@ -7,19 +7,19 @@ import type { State } from "../api/useAnswer";
 import { useId } from "preact/hooks";
 
 export function Answered<A>({ state, what, children }: { state: State<A>; what: string; children: (answer: A) => ComponentChildren }): JSX.Element {
-  const { answer, error, loading, retry } = state;
+  const { answer, error, loading, busy, retry } = state;
   return (
     <div class="answered" aria-busy={loading}>
-      {error ? <Failed error={error} retry={retry} /> : answer !== null ? children(answer) : loading ? <Waiting what={what} /> : null}
+      {error ? <Failed error={error} retry={retry} /> : busy !== null ? <Waiting text={`${capital(busy)} …`} /> : answer !== null ? children(answer) : loading ? <Waiting text={`Loading ${what} …`} /> : null}
     </div>
   );
 }
 
-function Waiting({ what }: { what: string }): JSX.Element {
+function Waiting({ text }: { text: string }): JSX.Element {
   return (
     <div class="waiting" role="status">
       <span class="pulse" aria-hidden="true" />
-      Loading {what} …
+      {text}
     </div>
   );
 }
@@ -30,6 +30,7 @@ const HEADINGS: Record<AskError["kind"], string> = {
   "needs-server": "Not in this file",
   failed: "That did not work",
   offline: "No connection",
+  busy: "The server is busy",
 };
 
 export function Failed({ error, retry }: { error: AskError; retry: () => void }): JSX.Element {
@@ -39,7 +40,7 @@ export function Failed({ error, retry }: { error: AskError; retry: () => void })
       <p>{error.message}</p>
       {error.remedy && <p class="muted">{capital(error.remedy)}</p>}
       {error.kind === "unauthorised" && <TokenForm retry={retry} />}
-      {(error.kind === "failed" || error.kind === "offline") && (
+      {(error.kind === "failed" || error.kind === "offline" || error.kind === "busy") && (
         <button type="button" onClick={retry}>
           Try again
         </button>

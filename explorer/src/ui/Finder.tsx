@@ -111,7 +111,7 @@ export function Finder({
           {state.error
             ? state.error.message
             : state.loading
-              ? "Searching …"
+              ? (state.busy ?? "Searching …")
               : found.length === 0
                 ? "Nothing found. Search by the beginning of a word or by an id."
                 : state.answer && state.answer.total > found.length

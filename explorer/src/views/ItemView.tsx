@@ -36,7 +36,7 @@ function Card({ card }: { card: ItemCard }): JSX.Element {
       )}
       <Figures>
         <Figure name="Interactions" value={count(card.interactions)} />
-        <Figure name="Popularity" value={`${count(card.popularity_rank)}.`} note={`of ${count(card.num_items)}`} />
+        <Figure name="Popularity" value={`#${count(card.popularity_rank)}`} note={`of ${count(card.num_items)}`} />
         <Figure name="Paths" value={count(card.paths.length)} />
       </Figures>
       <div class="grid">

@@ -65,8 +65,10 @@ function Found({ answer, prefix, sort }: { answer: Paths; prefix: string; sort: 
                   value: child.items,
                   amount: (
                     <>
-                      {counted(child.items, "item")}, {counted(child.paths, "path")}
-                      <span class="hide-narrow">, {short(child.interactions)} interactions</span>
+                      {counted(child.items, "item")}
+                      <span class="hide-narrow">
+                        , {counted(child.paths, "path")}, {short(child.interactions)} interactions
+                      </span>
                     </>
                   ),
                 }))}

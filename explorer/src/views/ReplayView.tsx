@@ -194,6 +194,8 @@ const NAMES: Record<string, string> = {
   dead_nodes: "Unused nodes",
   reranker: "Loss of the reranker",
   encoder: "Loss of the encoder",
+  softmax: "Loss of the encoder",
+  held_out_f: "F of held-out users",
 };
 const nameOfFigure = (name: string): string => NAMES[name] ?? humane(name);
 
@@ -240,7 +242,7 @@ function Losses({ losses, rounds }: { losses: readonly Round[]; rounds: readonly
     .slice(0, 6);
   if (series.length === 0) return null;
   return (
-    <Panel title="Losses by epoch" note={`All ${counted(losses.length, "epoch")} of the training.`}>
+    <Panel title="Figures by epoch" note={`${counted(losses.length, "epoch")}: those of the encoder and of the path network, in the order of the training.`}>
       <div class="small-charts">
         {series.map(([name, points]) => (
           <Line key={name} title={nameOfFigure(name)} points={points} now={null} format={(value) => decimal(value, 3)} unit="epoch" />

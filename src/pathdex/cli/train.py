@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathdex.data.splits import Split
     from pathdex.experiments.run_request import TrainOptions
     from pathdex.experiments.runs import Run
+    from pathdex.recommenders.deep_retrieval import DeepRetrieval
     from pathdex.training.distributed.launch import WorkerPlace
 
 
@@ -132,7 +133,7 @@ def train(
     place = worker_place()
     number = check_workers(workers, place)
     if place is not None:
-        train_as_worker(folder, given, place, resume, trackers, worker_timeout)
+        train_as_worker(folder, given, place, resume, trackers, worker_timeout, json_file)
         return
     run, prepared = open_run(folder, given, resume, number)
     if run.finished:
@@ -146,7 +147,7 @@ def train(
             model = run.train(prepared, callbacks=training_callbacks(), trackers=trackers)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"\nInterrupted. Resume with: pathdex train --out {folder} --resume") from None
-    write_result(json_file, {"run": str(folder), "model": str(run.bundle), "health": model.health().to_dict()})
+    write_result(json_file, described(run, model))
     console = out()
     console.print(f"{run.bundle}: {model.health()!r}")
     console.print(f"Evaluate it with: pathdex evaluate {folder}")
@@ -165,11 +166,12 @@ def open_run(folder: Path, given: TrainOptions, resume: bool, workers: int) -> t
     if resume:
         run = Run.open(folder)
         check_resume(run.request, given)
-        check_parameters(Config.from_stored(run.request["config"]), workers, starts="from" in run.request)
+        starts = "from" in run.request
+        check_parameters(Config.from_stored(run.request["config"]), workers, starts=starts, records=given.recording)
         return run, None
     Run.check_new(folder)
     request = make_run_request(given)
-    check_parameters(request.config, workers, starts=request.start is not None)
+    check_parameters(request.config, workers, starts=request.start is not None, records=given.recording)
     log.print(f"reading {given.source}")
     details = request.details()
     prepared = request.prepare()
@@ -198,7 +200,13 @@ def launch_workers(folder: Path, workers: int, timeout: float, trackers: Sequenc
 
 
 def train_as_worker(
-    folder: Path, given: TrainOptions, place: WorkerPlace, resume: bool, trackers: Sequence[str], timeout: float
+    folder: Path,
+    given: TrainOptions,
+    place: WorkerPlace,
+    resume: bool,
+    trackers: Sequence[str],
+    timeout: float,
+    json_file: Path | None,
 ) -> None:
     """Train as one of the workers that torchrun has started. The first one reads the data and prints."""
     from pathdex.experiments.runs import Run
@@ -216,4 +224,10 @@ def train_as_worker(
         run = Run.open(folder)
         run.train_share(group, place.threads, callbacks=training_callbacks(), trackers=trackers)
         if group.is_first:
+            write_result(json_file, described(run, run.model()))
             err().print(f"{run.bundle}: trained by {group.size} workers")
+
+
+def described(run: Run, model: DeepRetrieval) -> dict[str, Any]:
+    """What `--json` writes of a finished run."""
+    return {"run": str(run.path), "model": str(run.bundle), "health": model.health().to_dict()}

@@ -42,6 +42,11 @@ class DetailColumn:
         return f"list of {self.kind}" if self.many else self.kind
 
     @cached_property
+    def _plain(self) -> dict[str, NDArray[Any]]:
+        """The arrays without the class of mapped files, whose slices take several times as long."""
+        return {name: np.asarray(array) for name, array in self.arrays.items()}
+
+    @cached_property
     def _missing(self) -> frozenset[int]:
         return frozenset(self.arrays["missing"].tolist()) if "missing" in self.arrays else frozenset()
 
@@ -51,14 +56,14 @@ class DetailColumn:
             return None
         if not self.many:
             return self._element(row)
-        begin, end = self.arrays["lists"][row : row + 2].tolist()
+        begin, end = self._plain["lists"][row : row + 2].tolist()
         return [self._element(number) for number in range(begin, end)]
 
     def _element(self, number: int) -> Any:
         if self.kind == "text":
-            begin, end = self.arrays["offsets"][number : number + 2].tolist()
-            return self.arrays["text"][begin:end].tobytes().decode()
-        value = self.arrays["values"][number].item()
+            begin, end = self._plain["offsets"][number : number + 2].tolist()
+            return self._plain["text"][begin:end].tobytes().decode()
+        value = self._plain["values"][number].item()
         return bool(value) if self.kind == "boolean" else value
 
     def series(self) -> pl.Series:

@@ -208,12 +208,12 @@ def _open_json(path: Path, name: str, options: FileOptions) -> SourceTable:
     if not start:
         raise pl.exceptions.NoDataError("empty")
     if start != b"[":
-        frame = pl.scan_ndjson(_scannable(content), infer_schema_length=None)
-        if all(kind.is_nested() for kind in frame.collect_schema().dtypes()):
+        lines = pl.scan_ndjson(_scannable(content), infer_schema_length=None)
+        if all(kind.is_nested() for kind in lines.collect_schema().dtypes()):
             rule = f"{name} holds one JSON object instead of one per row"
             remedy = "write an array of objects, as pandas does with to_json(orient='records'), or one object per line"
             raise DataError(Problem(rule, remedy=remedy))
-        return SourceTable(frame, name)
+        return SourceTable(lines, name)
     frame = pl.read_json(content, infer_schema_length=None)
     return SourceTable(frame.lazy(), name)
 

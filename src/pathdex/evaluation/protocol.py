@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from pathdex import metrics
@@ -21,6 +22,7 @@ from pathdex.evaluation.own_data import own_queries
 from pathdex.progress import Progress
 from pathdex.recommenders.arguments import check_positive
 from pathdex.recommenders.base import Recommender
+from pathdex.recommenders.item_list import as_library, html_table
 from pathdex.retrieval.filters import NO_FILTERS, Filters
 from pathdex.retrieval.ranking import Ranking, join_rankings, row_blocks
 from pathdex.storage.json_file import write_json
@@ -59,7 +61,7 @@ class MethodResult:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """The results of all methods on the same queries."""
 
@@ -73,6 +75,18 @@ class Evaluation:
     def to_json(self, path: str | Path) -> Path:
         """Write `to_dict` as JSON, atomically."""
         return write_json(Path(path), self.to_dict())
+
+    def to_frame(self, library: str = "polars") -> Any:
+        """A row per method, set of options and treatment of seen items; a polars or pandas frame."""
+        return as_library(pl.DataFrame(self.to_dict()["results"], infer_schema_length=None), library)
+
+    def __repr__(self) -> str:
+        shown = [one for one in self.results if one.filter_seen]
+        figures = ", ".join(f"{one.method} {100 * one.figures['f_measure']:.2f}" for one in shown)
+        return f"Evaluation(top {self.n} for {self.users:,} users, F in % with seen items removed: {figures})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.to_frame())
 
 
 def evaluate(

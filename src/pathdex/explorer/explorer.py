@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.capabilities import HasIndex, require
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.live_model import LiveModel
+from pathdex.recommenders.shard import DeepRetrievalShard
 from pathdex.training.recording import NO_RECORDING, Recording
 
 T = TypeVar("T")
@@ -51,13 +53,19 @@ class Explorer:
         *,
         recording: Recording = NO_RECORDING,
         other: Explorer | None = None,
+        folder: Path | None = None,
     ) -> None:
-        """`recording` is what the training recorded; `other` is a model to compare with."""
+        """`recording` is what the training recorded, `other` a model to compare with, `folder` where this one is."""
         indexed = require(model, HasIndex)
+        if isinstance(indexed, DeepRetrievalShard):
+            rule = f"shard {indexed.facts.index + 1} of {indexed.facts.count} has only a part of the items of each path"
+            raise QueryError(rule, remedy="explore the model that was sharded")
         assert isinstance(indexed, DeepRetrieval)
         self.model, self.version, self.recording, self.other = indexed, version, recording, other
+        self.folder = folder
         self.is_live = isinstance(model, LiveModel)
         self._lock, self._making = threading.Lock(), dict[str, threading.Lock]()
+        self._began: dict[str, float] = {}
         self._kept: dict[str, Any] = {}
         """Computed values of a version; replaced, not emptied, since a thread may still fill it."""
         self._computed, self._took = 0.0, 0.0
@@ -86,7 +94,7 @@ class Explorer:
         with lock:
             kept = self._kept
             if name not in kept:
-                started = time.monotonic()
+                started = self._began[name] = time.monotonic()
                 kept[name] = make()
                 self._computed = time.monotonic()
                 self._took = max(self._took, self._computed - started)
@@ -97,15 +105,15 @@ class Explorer:
         """Compute what the first requests would wait for."""
         _ = self.facts, self.popularity_rank, self.labels, self.search
 
-    def waits_for(self, name: str, seconds: float) -> bool:
-        """Whether a value is still being computed after so many seconds."""
+    def waits_for(self, name: str, seconds: float) -> float | None:
+        """Wait so many seconds for a value; if it is still being computed, returns for how long it has been."""
         lock = self._making.get(name)
         if name in self._kept or lock is None:
-            return False
+            return None
         if lock.acquire(timeout=seconds):
             lock.release()
-            return False
-        return True
+            return None
+        return time.monotonic() - self._began.get(name, time.monotonic())
 
     @property
     def depth(self) -> int:

@@ -99,6 +99,14 @@ class IndexFacts:
         items, interactions = self._sums
         return int(items[part.stop] - items[part.start]), int(interactions[part.stop] - interactions[part.start])
 
+    def items_under(self, prefixes: Ints, depth: int) -> Ints:
+        """The items under each of some prefixes of `depth` nodes, given by code."""
+        width = self.num_nodes ** (self.depth - depth)
+        first, last = (np.searchsorted(self.paths, edges * width) for edges in (prefixes, prefixes + 1))
+        items, _ = self._sums
+        found: Ints = items[last] - items[first]
+        return found
+
     def ordered(self, part: range, sort: str, first: int, count: int) -> Ints:
         """Positions of a page of the paths in a range, by `items`, `interactions` or `path`."""
         if sort == "path":

@@ -24,6 +24,8 @@ from pathdex.kernels.types import Ints
 
 BACKGROUND = 20_000
 """Items of the catalogue that shares are estimated on."""
+ITEMS_KEPT = 50_000
+"""Items whose terms are remembered."""
 TERMS = 3
 """Terms of a label."""
 SUPPORT = 2
@@ -69,6 +71,7 @@ class LabelMaker:
         self._separators = {one.name: _separator(one, rows) for one in self._values}
         self._texts = [one for one in columns if one.kind == "text" and _is_long(one, rows)]
         self._shown: dict[Term, str] = {}
+        self._kept: dict[int, frozenset[Term]] = {}
         counts: Counter[Term] = Counter()
         for row in rows:
             counts.update(self._terms(row))
@@ -83,16 +86,29 @@ class LabelMaker:
         """The share of the catalogue that has a term."""
         return self._counts[column, normalize(term)] / self._size
 
-    def _terms(self, row: int) -> set[Term]:
+    def _terms(self, row: int) -> frozenset[Term]:
+        """The terms of an item; those of the last items are remembered, since an item is on several paths."""
+        found = self._kept.get(row)
+        if found is None:
+            found = frozenset(self._find_terms(row))
+            if len(self._kept) >= ITEMS_KEPT:
+                self._kept = {}
+            self._kept[row] = found
+        return found
+
+    def _find_terms(self, row: int) -> set[Term]:
         found: set[Term] = set()
-        title = self.catalogue.title_at(row)
-        texts = [(TITLE, title or "")] + [(one.name, str(one.value(row) or "")) for one in self._texts]
+        shown = self._shown
+        texts = [(TITLE, self.catalogue.title_at(row) or "")]
+        texts += [(one.name, str(one.value(row) or "")) for one in self._texts]
         for column, text in texts:
             for word in _WORD.findall(text):
                 plain = normalize(word)
                 if len(plain) > 1 and plain not in _COMMON:
-                    found.add((column, plain))
-                    self._shown.setdefault((column, plain), word)
+                    term = (column, plain)
+                    found.add(term)
+                    if term not in shown:
+                        shown[term] = word
         for one in self._values:
             value = one.value(row)
             separator = self._separators[one.name]
@@ -101,8 +117,10 @@ class LabelMaker:
             for each in value if isinstance(value, list) else [value]:
                 text = _value_text(one, each)
                 if text:
-                    found.add((one.name, normalize(text)))
-                    self._shown.setdefault((one.name, normalize(text)), text)
+                    term = (one.name, normalize(text))
+                    found.add(term)
+                    if term not in shown:
+                        shown[term] = text
         return found
 
     def label(self, codes: Ints | Sequence[int]) -> PathLabel | None:

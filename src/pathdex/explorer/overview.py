@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pathdex.explorer.explorer import Explorer
+from pathdex.explorer.live_rounds import keeps_publishes
 from pathdex.explorer.overview_schemas import (
     Abilities,
     ExploreOverview,
@@ -22,6 +23,7 @@ from pathdex.explorer.overview_schemas import (
 )
 from pathdex.explorer.schemas import Round
 from pathdex.index.health import IndexHealth
+from pathdex.storage.live_folder import is_live_folder
 
 LARGEST = 12
 """Largest paths in the overview."""
@@ -68,11 +70,15 @@ def abilities(explorer: Explorer, attributes: Sequence[str] = ()) -> Abilities:
         titles=details is not None and details.title_column is not None,
         attributes=list(attributes),
         neighbours=explorer.model.retriever.neighbours is not None,
-        rounds=recording.num_rounds > 0 or explorer.is_live,
+        rounds=_has_publishes(explorer) if explorer.is_live else recording.num_rounds > 0,
         histories=len(recording.histories) > 0,
         comparison=explorer.other is not None,
         live=explorer.is_live,
     )
+
+
+def _has_publishes(explorer: Explorer) -> bool:
+    return explorer.folder is not None and is_live_folder(explorer.folder) and keeps_publishes(explorer.folder)
 
 
 def _layers(explorer: Explorer, health: IndexHealth) -> list[LayerLoad]:

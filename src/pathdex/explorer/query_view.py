@@ -103,7 +103,7 @@ def _layer(explorer: Explorer, depth: int, layer: LayerTrace) -> BeamLayer:
     kept = np.searchsorted(layer.compared, layer.kept)[:KEPT]
     shown = np.concatenate([kept, pruned])
     nodes = decode_paths(layer.compared[shown], explorer.num_nodes, depth).tolist()
-    sizes = [explorer.facts.totals(explorer.facts.range_of(tuple(one)))[0] for one in nodes]
+    sizes = explorer.facts.items_under(layer.compared[shown], depth).tolist()
     ranks = [*range(1, len(kept) + 1), *range(len(layer.kept) + 1, len(layer.kept) + len(pruned) + 1)]
     log_p = np.concatenate([layer.log_probability[:KEPT], total[pruned]])
     return BeamLayer(

@@ -105,7 +105,6 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
 
         `start_from` is an earlier model to continue from with new data: known items start with their vectors and paths,
         new ones join, and half of the encoder epochs are trained. Its training users are no fair validation users.
-
         With a `group` (`pathdex.training.distributed`), every worker calls this with the same arguments, and the first
         one gets the model, without a `recording`.
         """
@@ -121,17 +120,8 @@ class DeepRetrieval(HasVectors, HasIndex, CanExplain, ChoosesOnValidation, Learn
             config = config.replace(next_items=earlier.config.next_items)
         train, held_out = hold_out(data, validation, self.options.seed, choosing=is_open(config))
         saved, start = None if checkpoint is None else Path(checkpoint), warm_start(start_from, train.items)
-        trainer = Trainer(
-            config,
-            self.options,
-            train,
-            held_out=held_out,
-            callbacks=callbacks,
-            checkpoint=saved,
-            group=group,
-            start=start,
-            record=record,
-        )
+        kind: dict[str, Any] = {"group": group, "start": start, "record": record}
+        trainer = Trainer(config, self.options, train, held_out=held_out, callbacks=callbacks, checkpoint=saved, **kind)
         if encoder_of is not None:
             trainer.adopt_encoder(encoder_of.config, encoder_of.model_state.all_weights())
         self._learn_from(data, start_from.details if items is None and start_from is not None else items)

@@ -75,7 +75,7 @@ class ItemList(list[ScoredItem]):
 
     def to_frame(self, library: str = "polars") -> Any:
         """Columns `rank`, `item`, `score` and, with details, `title` and the others; a polars or pandas frame."""
-        return _as_library(_frame([self]).drop("query"), library)
+        return as_library(_frame([self]).drop("query"), library)
 
     def _repr_html_(self) -> str:
         return html_table(_frame([self]).drop("query"))
@@ -86,7 +86,7 @@ class ItemLists(list[ItemList]):
 
     def to_frame(self, library: str = "polars") -> Any:
         """The frames of all answers below each other; the column `query` numbers the histories from 0."""
-        return _as_library(_frame(self), library)
+        return as_library(_frame(self), library)
 
     def _repr_html_(self) -> str:
         return html_table(_frame(self))
@@ -144,7 +144,8 @@ def _frame(answers: Sequence[Iterable[ScoredItem]]) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _as_library(frame: pl.DataFrame, library: str) -> pl.DataFrame | pd.DataFrame:
+def as_library(frame: pl.DataFrame, library: str) -> pl.DataFrame | pd.DataFrame:
+    """The frame, or the same as one of pandas."""
     if library == "polars":
         return frame
     if library != "pandas":

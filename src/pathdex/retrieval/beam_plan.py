@@ -5,8 +5,20 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from pathdex.kernels.types import Ints, Mask
+
 LISTED_ITEMS = 512
 """Up to this many eligible items are scored one by one: a beam would have to widen to find them."""
+
+
+class Eligible(NamedTuple):
+    """The items that `allow` and `where` let through."""
+
+    mask: Mask
+    """`ALL_ITEMS` if there is no mask, or if the items are listed."""
+    num_items: int
+    listed: Ints | None
+    """The items themselves if they are few."""
 
 
 class BeamPlan(NamedTuple):

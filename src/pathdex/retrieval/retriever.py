@@ -31,7 +31,7 @@ from pathdex.kernels.query import (
 )
 from pathdex.kernels.structure import StructureWeights
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
-from pathdex.retrieval.beam_plan import LISTED_ITEMS, BeamPlan, plan_beam
+from pathdex.retrieval.beam_plan import LISTED_ITEMS, BeamPlan, Eligible, plan_beam
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import ScoreWeights
 from pathdex.retrieval.user_state import HistoryEncoder, UserState, weights_under
@@ -61,16 +61,6 @@ class Sources(NamedTuple):
     similar_items: Ints
     similar_to: Floats
     """The sum of each similar item's similarities to the history's items."""
-
-
-class _Eligible(NamedTuple):
-    """The items that `allow` and `where` let through."""
-
-    mask: Mask
-    """`ALL_ITEMS` if there is no mask, or if the items are listed."""
-    num_items: int
-    listed: Ints | None
-    """The items themselves if they are few."""
 
 
 class Retriever:
@@ -263,22 +253,22 @@ class Retriever:
             found = self._score_listed(state, exclude, eligible, candidates)
         return self._without_similarity(found)
 
-    def _eligible(self, allow: Ints | None, where: Mask | None) -> _Eligible:
+    def _eligible(self, allow: Ints | None, where: Mask | None) -> Eligible:
         if allow is None and where is None:
-            return _Eligible(ALL_ITEMS, self.postings.num_items, None)
+            return Eligible(ALL_ITEMS, self.postings.num_items, None)
         if allow is not None:
             allow = allow if where is None else allow[where[allow]]
             if len(allow) <= LISTED_ITEMS:
-                return _Eligible(ALL_ITEMS, len(allow), np.asarray(allow, np.int64))
+                return Eligible(ALL_ITEMS, len(allow), np.asarray(allow, np.int64))
             where = np.zeros(self.postings.num_items, np.bool_)
             where[allow] = True
         assert where is not None
         count = int(np.count_nonzero(where))
         listed = np.flatnonzero(where) if count <= LISTED_ITEMS else None
-        return _Eligible(as_readonly(where, np.bool_), count, listed)
+        return Eligible(as_readonly(where, np.bool_), count, listed)
 
     def _follow_paths(
-        self, index: Index, search: Search, state: UserState, exclude: Int32s, eligible: _Eligible
+        self, index: Index, search: Search, state: UserState, exclude: Int32s, eligible: Eligible
     ) -> Candidates | None:
         """The eligible items on the best paths and their neighbours; None where scoring all eligible items costs less.
 
@@ -292,7 +282,7 @@ class Retriever:
         )
         return Candidates(items, log_probability, similarity) if enough else None
 
-    def _plan_beam(self, search: Search, eligible: _Eligible) -> BeamPlan | None:
+    def _plan_beam(self, search: Search, eligible: Eligible) -> BeamPlan | None:
         """The beams to try; None where scoring all eligible items costs less."""
         if eligible.listed is not None:
             return None
@@ -340,7 +330,7 @@ class Retriever:
         return found if self.neighbours is not None else replace(found, similarity=None)
 
     def _score_listed(
-        self, state: UserState, exclude: Int32s, eligible: _Eligible, candidates: int | None
+        self, state: UserState, exclude: Int32s, eligible: Eligible, candidates: int | None
     ) -> Candidates:
         """All eligible items on their own paths; no others can join."""
         listed = np.flatnonzero(eligible.mask) if eligible.listed is None else eligible.listed
@@ -362,7 +352,7 @@ class Retriever:
     def sources(self, state: UserState, exclude: NDArray[np.integer], *, beam: int, recency: float) -> Sources:
         """What paths and neighbours each bring for a user, before any limit."""
         index = self._index._replace(neighbours=NO_NEIGHBOURS)
-        everything = _Eligible(ALL_ITEMS, self.postings.num_items, None)
+        everything = Eligible(ALL_ITEMS, self.postings.num_items, None)
         found = self._follow_paths(
             index, self._search(1, beam, None), state, as_readonly(exclude, np.int32), everything
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,18 +16,23 @@ PLACEHOLDERS = (260, 1196, 1210)
 
 
 def with_served_ids(document: bytes, served: ServedModel) -> bytes:
-    """The document with examples for this model.
+    """The document with examples for this model."""
+    model = served.recommender
+    ids = model.items.first_ids(len(PLACEHOLDERS))
+    paths = model.item_paths(ids[0]) if ids and isinstance(model, HasIndex) else []
+    return with_ids(document, ids, paths[0] if paths else None)
+
+
+def with_ids(document: bytes, ids: Sequence[Id], path: Sequence[int] | None) -> bytes:
+    """The document with these ids and this path in its examples.
 
     A document of a server with a token stays as it is: it is public, and ids are not.
     """
     content = msgspec.json.decode(document)
-    model = served.recommender
-    ids = model.items.first_ids(len(PLACEHOLDERS))
     if "securitySchemes" in content["components"] or not ids:
         return document
     shown: dict[Any, Id] = {old: ids[min(place, len(ids) - 1)] for place, old in enumerate(PLACEHOLDERS)}
-    paths = model.item_paths(ids[0]) if isinstance(model, HasIndex) else []
-    parameters = {"path": "-".join(map(str, paths[0]))} if paths else {}
+    parameters = {"path": "-".join(map(str, path))} if path else {}
     for path, methods in content["paths"].items():
         for operation in methods.values():
             for body in operation.get("requestBody", {}).get("content", {}).values():

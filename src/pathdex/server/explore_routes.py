@@ -19,6 +19,7 @@ from pathdex.explorer.path_card import path_card
 from pathdex.explorer.query_schemas import ExploreQuery, ExploreTrace, ExploreWhy, WhyQuery
 from pathdex.explorer.query_view import query_view
 from pathdex.explorer.replay import replay
+from pathdex.explorer.search import MAX_INDEXED
 from pathdex.explorer.why import why
 from pathdex.server.asgi import Response
 from pathdex.server.errors import invalid, unavailable
@@ -62,8 +63,11 @@ async def explore_items(context: WorkerContext, served: ServedModel, query: Item
     """Search items by id or title."""
 
     def view(explorer: Explorer) -> ExploreItems:
-        if query.search and explorer.waits_for("search", SEARCH_SECONDS):
-            raise unavailable("the words of the titles are still being indexed", "try again in some seconds")
+        since = explorer.waits_for("search", SEARCH_SECONDS) if query.search else None
+        if since is not None:
+            count = min(MAX_INDEXED, len(explorer.model.items))
+            rule = f"the search index of {count:,} items is being built, for {since:.0f} seconds so far"
+            raise unavailable(rule, "try again in some seconds")
         return find_items(explorer, query)
 
     return await _answer(context, served, view)

@@ -38,7 +38,7 @@ class Explorers:
                 if self._other is None and self._compare is not None:
                     self._other = open_explorer(self._compare)
                 recording = NO_RECORDING if self._folder is None else read_recording(self._folder, model)
-                found = Explorer(model, served.version, recording=recording, other=self._other)
+                found = Explorer(model, served.version, recording=recording, other=self._other, folder=self._folder)
                 self._by_model[model] = found
                 threading.Thread(target=_prepare, args=(found,), name="explorer", daemon=True).start()
         return found.at(served.version)
@@ -56,7 +56,7 @@ def open_explorer(path: Path, compare: Path | None = None) -> Explorer:
     other = None if compare is None else open_explorer(compare)
     served = ModelLoader(path).load()
     recording = read_recording(path, served.recommender)
-    return Explorer(served.recommender, served.version, recording=recording, other=other)
+    return Explorer(served.recommender, served.version, recording=recording, other=other, folder=path)
 
 
 def read_recording(folder: Path, model: Recommender) -> Recording:

@@ -38,11 +38,12 @@ class ServerLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class RouterLimits:
-    """How long a router waits for its shards."""
+    """How long a router waits for its shards, and what it remembers of them."""
 
     shard_timeout: float = parameter(2.0, "seconds for one call of a shard", above=0.0)
     shard_retries: int = parameter(2, "further calls after one that failed, on other replicas if there are any", low=0)
     hedge_after: float = parameter(0.1, "seconds until a second replica is asked as well; 0: never", low=0.0)
+    known_items: int = parameter(20_000, "items of histories that a router remembers; 0: none", low=0)
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -13,11 +13,13 @@ from datetime import datetime, timezone
 from functools import cached_property
 
 from pathdex.config import Config
+from pathdex.data.vocabulary import Id
 from pathdex.errors import ServerError
 from pathdex.recommenders.shard import ShardFacts
 from pathdex.recommenders.whole_model import WholeModel
 from pathdex.server.errors import RequestError
 from pathdex.server.kept_shards import SECONDS, KeptShards
+from pathdex.server.known_items import KnownItems
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.schemas import ModelInfo
 from pathdex.server.shard_client import AskedShards, Replica, ShardClient, ShardDownError, ShardPlace, VersionGoneError
@@ -43,6 +45,10 @@ class RoutedModel:
     """Of the ids: `int` or `str`."""
     columns: tuple[str, ...]
     loaded: float
+    known: KnownItems
+    """Items of histories, in this version."""
+    example_ids: list[Id]
+    example_path: list[int]
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -61,13 +67,22 @@ class RoutedModel:
         )
 
     @classmethod
-    def from_parts(cls, parts: SharedParts) -> RoutedModel:
+    def from_parts(cls, parts: SharedParts, known_items: int = 0) -> RoutedModel:
         facts = ShardFacts.from_stored(parts.facts)
         weights = {name: tensor.unpack() for name, tensor in parts.weights.items()}
         config = Config.from_stored(parts.config)
         whole = WholeModel(facts, config, weights, parts.paths.unpack(), parts.sizes.unpack())
         whole.warmup()
-        return cls(facts.version, whole, parts.ids, tuple(parts.columns), time.time())
+        return cls(
+            facts.version,
+            whole,
+            parts.ids,
+            tuple(parts.columns),
+            time.time(),
+            KnownItems(known_items),
+            parts.example_ids,
+            parts.example_path,
+        )
 
 
 class RouterManager:
@@ -154,7 +169,7 @@ class RouterManager:
 
     async def _load(self, version: str) -> RoutedModel:
         parts = await self.client.ask(self.places[0], shard_parts, ShardCall(version), timeout=PARTS_SECONDS)
-        return await asyncio.to_thread(RoutedModel.from_parts, parts)
+        return await asyncio.to_thread(RoutedModel.from_parts, parts, self.client.limits.known_items)
 
     def _show(self, model: RoutedModel) -> None:
         self.previous, self.current = self.current, model

@@ -15,6 +15,7 @@ from pathdex.recommenders.whole_model import KnownHistory
 from pathdex.retrieval.part_merge import Chosen, merge_parts, rank_chosen
 from pathdex.retrieval.part_search import PartFound
 from pathdex.server.errors import error_of
+from pathdex.server.known_items import history_of
 from pathdex.server.routed_model import RoutedModel
 from pathdex.server.schemas import ErrorDetail, QueryRequest, QueryResult, RecommendedItem
 from pathdex.server.service import query_groups
@@ -76,15 +77,36 @@ class Answer:
 
 
 async def resolve(asked: AskedShards, model: RoutedModel, queries: Sequence[ResolveQuery]) -> list[Resolved]:
-    """What the shards hold of some histories."""
-    found = await asked.ask_all(shard_resolve, ResolveCall(model.version, list(queries)))
-    return [
-        _resolved(model, query, {index: answer.queries[row] for index, answer in found.items()})
-        for row, query in enumerate(queries)
-    ]
+    """What the shards hold of some histories; they are asked only for what the router does not remember."""
+    resolved = [_remembered(model, query) for query in queries]
+    rows = [row for row, one in enumerate(resolved) if one is None]
+    if rows:
+        call = ResolveCall(model.version, [queries[row] for row in rows])
+        found = await asked.ask_all(shard_resolve, call)
+        for place, row in enumerate(rows):
+            parts = {index: answer.queries[place] for index, answer in found.items()}
+            resolved[row] = _resolved(model, queries[row], parts, is_complete=not asked.missing)
+    return [one for one in resolved if one is not None]
 
 
-def _resolved(model: RoutedModel, query: ResolveQuery, parts: Mapping[int, ResolvedQuery]) -> Resolved:
+def _remembered(model: RoutedModel, query: ResolveQuery) -> Resolved | None:
+    """A history of remembered items; None if there are others, or filters, which need the shards in any case."""
+    if query.allow is not None or query.where:
+        return None
+    length = model.whole.config.history_length
+    items = model.known.find(query.history, length)
+    if items is None:
+        return None
+    history = history_of(items, length, model.whole.config.embedding_dim)
+    shards = model.whole.facts.count
+    owner, codes = history.codes % shards, history.codes // shards
+    own = {index: to_bytes(codes[owner == index], "int32") for index in range(shards)}
+    return Resolved(history, len(items) - len(codes), own, None, None)
+
+
+def _resolved(
+    model: RoutedModel, query: ResolveQuery, parts: Mapping[int, ResolvedQuery], *, is_complete: bool
+) -> Resolved:
     dim = model.whole.config.embedding_dim
     shards, all_codes = model.whole.facts.count, np.full(len(query.history), -1, np.int64)
     distinct, rows, lengths, near, similarities = [], [], [], [], []
@@ -111,6 +133,8 @@ def _resolved(model: RoutedModel, query: ResolveQuery, parts: Mapping[int, Resol
         np.concatenate(near)[places],
         np.concatenate(similarities)[places],
     )
+    if is_complete:
+        model.known.remember(query.history, all_codes, history)
     masked = query.allow is not None or query.where
     return Resolved(
         history,

@@ -10,9 +10,12 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
+from pathdex.errors import Problem
 from pathdex.server import routed_items, routed_queries, routes
 from pathdex.server.asgi import Response
-from pathdex.server.errors import unavailable
+from pathdex.server.errors import SERVER, RequestError, unavailable
+from pathdex.server.examples import with_ids
+from pathdex.server.explore_routes import EXPLORE_ROUTES
 from pathdex.server.metrics import PARTIAL
 from pathdex.server.route import RouteTable
 from pathdex.server.routed_model import RoutedModel, RouterManager
@@ -36,6 +39,11 @@ ROUNDS = 3
 PAUSE = 0.1
 """Seconds between two rounds."""
 
+NO_EXPLORER = Problem(
+    "a router has no explorer: it holds no items, and each shard only a part of them",
+    remedy="run `pathdex explore` on the model that was sharded",
+)
+
 AnswerT = TypeVar("AnswerT")
 Ask = Callable[[AskedShards, RoutedModel], Awaitable[AnswerT]]
 
@@ -53,7 +61,9 @@ def router_routes(manager: RouterManager) -> RouteTable:
         routes.item.name: router.item,
         routes.path.name: router.path,
         routes.ready.name: router.ready,
+        routes.openapi.name: router.openapi,
     }
+    handlers |= {route.name: _no_explorer for route in EXPLORE_ROUTES}
     table = RouteTable()
     for route in routes.ROUTES:
         if not route.internal:
@@ -71,6 +81,10 @@ def _named(handler: Any, original: Any) -> Any:
 
     named.__name__, named.__doc__ = original.__name__, original.__doc__
     return named
+
+
+async def _no_explorer(*_: object) -> Response:
+    raise RequestError(404, NO_EXPLORER, type=SERVER)
 
 
 class _Router:
@@ -174,6 +188,11 @@ class _Router:
         missing = self.manager.missing or UNSET
         version = None if served is None else served.version
         return Response(encode(HealthStatus(status, version, missing)), 200 if status == "ready" else 503)
+
+    async def openapi(self, context: WorkerContext, served: RoutedModel | None, _: Any) -> Response:
+        if served is None:
+            return Response(context.openapi)
+        return Response(with_ids(context.openapi, served.example_ids, served.example_path))
 
 
 def missing_numbers(asked: AskedShards) -> list[int] | None:

@@ -189,7 +189,8 @@ async def metrics(context: WorkerContext, _: ServedModel | None, __: None) -> Re
 @ROUTES.get("/openapi.json", bytes, operational=True, public=True)
 async def openapi(context: WorkerContext, served: ServedModel | None, __: None) -> Response:
     """Get this document."""
-    return Response(context.openapi if served is None else with_served_ids(context.openapi, served))
+    # A router has no ids to make examples of.
+    return Response(with_served_ids(context.openapi, served) if isinstance(served, ServedModel) else context.openapi)
 
 
 @ROUTES.get("/", bytes, content_type=HTML, operational=True, public=True, statuses={307: "See /docs."})

@@ -50,6 +50,10 @@ class SharedParts(Struct, gc=False):
     weights: dict[str, Tensor]
     paths: Tensor
     sizes: Tensor
+    example_ids: list[Id]
+    """Some ids of the shard, for the OpenAPI document."""
+    example_path: list[int]
+    """A path of the first of them; empty if it has none."""
 
 
 class ResolveQuery(Struct, omit_defaults=True, gc=False):

@@ -8,12 +8,14 @@ import numpy as np
 
 from pathdex.data.vocabulary import UNKNOWN
 from pathdex.errors import QueryError
+from pathdex.index.paths import decode_paths
 from pathdex.index.postings import NO_PATH
 from pathdex.kernels.types import Ints, Mask
 from pathdex.recommenders.shard import DeepRetrievalShard
 from pathdex.retrieval.part_search import PartQuery, find_part
 from pathdex.retrieval.similar import cosines, items_under
 from pathdex.server.errors import detail_of, from_library
+from pathdex.server.examples import PLACEHOLDERS
 from pathdex.server.shard_messages import (
     DescribeAnswer,
     DescribeCall,
@@ -41,6 +43,9 @@ from pathdex.server.shard_messages import (
 
 
 def shared_parts(shard: DeepRetrievalShard, columns: tuple[str, ...]) -> SharedParts:
+    ids = shard.items.first_ids(len(PLACEHOLDERS))
+    codes = shard.paths[shard.items.codes(ids[:1])].ravel()
+    used, postings = codes[codes != NO_PATH][:1], shard.postings
     return SharedParts(
         asdict(shard.facts),
         shard.config.to_dict(),
@@ -49,6 +54,8 @@ def shared_parts(shard: DeepRetrievalShard, columns: tuple[str, ...]) -> SharedP
         {name: Tensor.pack(np.asarray(weight)) for name, weight in shard.model_state.weights.items()},
         Tensor.pack(shard.postings.paths),
         Tensor.pack(shard.path_sizes),
+        ids,
+        decode_paths(used, postings.num_nodes, postings.depth).ravel().tolist(),
     )
 
 

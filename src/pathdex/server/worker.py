@@ -17,36 +17,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
-import msgspec
 import uvicorn
 
-from pathdex.errors import PathdexError, ServerError
-from pathdex.server.app import App
-from pathdex.server.asgi import ASGIApp
+from pathdex.errors import PathdexError
+from pathdex.server.application import Application, resident_bytes
 from pathdex.server.connections import BoundedProtocol, bounded_protocol
 from pathdex.server.early_signals import SIGNALS, EarlySignals
-from pathdex.server.event_feed import EventFeed
-from pathdex.server.explorers import Explorers
 from pathdex.server.last_good import LastGood
 from pathdex.server.metrics import ServerMetrics
-from pathdex.server.middleware import AccessLog, Authentication, HostCheck, RequestMetrics
-from pathdex.server.model_loader import ModelLoader
-from pathdex.server.model_manager import ModelManager
-from pathdex.server.openapi import describe
 from pathdex.server.options import ServerOptions
 from pathdex.server.refusal import has_waiting, refuse_connections
-from pathdex.server.route import RouteTable
-from pathdex.server.routes import ROUTES
-from pathdex.server.shard_client import ShardClient
-from pathdex.server.stores import open_store
-from pathdex.server.worker_context import WorkerContext
-
-if TYPE_CHECKING:
-    from pathdex.server.routed_model import RouterManager
 
 log = logging.getLogger("pathdex.server")
 
@@ -54,19 +36,6 @@ QUIET_SECONDS = 0.5
 """How long a server that stops still accepts connections that have begun, and waits for requests on idle ones."""
 ACCEPT_SECONDS = 5.0
 """How long it accepts them at most."""
-
-
-def add_middleware(app: ASGIApp, options: ServerOptions, metrics: ServerMetrics) -> ASGIApp:
-    """The app with the layers that the options ask for, the outermost added last."""
-    hosts = options.hosts
-    if hosts is not None:
-        app = HostCheck(app, hosts, {route.path for route in ROUTES if route.path.startswith("/health/")})
-    if options.token is not None:
-        public = {route.path if route.parameter is None else route.prefix for route in ROUTES if route.public}
-        app = Authentication(app, options.token, public | ({"/metrics"} if options.public_metrics else set()))
-    if options.access_log:
-        app = AccessLog(app)
-    return RequestMetrics(app, metrics)
 
 
 class Worker(uvicorn.Server):
@@ -89,26 +58,23 @@ class Worker(uvicorn.Server):
         instead, so that its siblings take the connections. `owns_socket` says whether no other worker accepts from the
         socket, so that this one may close it for all. `early` has handled signals so far."""
         self.options, self.accept_while_loading, self.owns_socket = options, accept_while_loading, owns_socket
-        self.on_ready, self.on_heartbeat, self.early = on_ready, on_heartbeat, early
+        self.on_heartbeat, self.early = on_heartbeat, early
         self.metrics = ServerMetrics(shards=len(options.shards)) if metrics is None else metrics
-        self.models, routes = _models_of(options, self.metrics, last_good, on_swap)
-        store = None if options.user_store is None else open_store(options.user_store, options.limits.max_history)
-        document = msgspec.json.encode(
-            describe(routes, options.limits, token=options.token is not None, hosts=options.hosts is not None)
+        self.application = Application(
+            options,
+            self.metrics,
+            last_good=last_good,
+            waits=not accept_while_loading,
+            on_ready=on_ready,
+            on_failure=self._on_failed,
+            on_swap=on_swap,
         )
-        feed = None if options.events is None else EventFeed(options.events, self.metrics, options.limits.timeout)
-        explorers = Explorers(options.model, options.compare)
-        self.context = WorkerContext(options.limits, self.metrics, store, document, feed, explorers)
-        self.models.kept = self.context.kept
-        app = App(self.context, self.models, routes, startup=self._on_startup, shutdown=self._on_shutdown)
-        self.failure: Exception | None = None
-        """Why the first model could not be loaded."""
+        self.models, self.context = self.application.models, self.application.context
         self._stop_at: float | None = None
-        self._loading: asyncio.Task[None] | None = None
         self._protocol = bounded_protocol(options.limits)
         super().__init__(
             uvicorn.Config(
-                add_middleware(app, options, self.metrics),
+                self.application.asgi,
                 interface="asgi3",
                 http=self._protocol,
                 ws="none",
@@ -125,8 +91,8 @@ class Worker(uvicorn.Server):
     def serve_on(self, listening: socket.socket) -> None:
         """Serve until stopped; raises the error of a model that cannot be loaded."""
         self.run(sockets=[listening])
-        if self.failure is not None:
-            raise self.failure
+        if self.application.failure is not None:
+            raise self.application.failure
 
     def drain(self, *, now: bool = False) -> None:
         """Report not ready; stop after the limit `drain`, or `now`, when all requests in flight are answered."""
@@ -177,57 +143,8 @@ class Worker(uvicorn.Server):
             await asyncio.sleep(0.01)
         await super().shutdown(sockets)
 
-    async def _on_startup(self) -> None:
-        self.metrics.add("pathdex_worker_starts_total")
-        self._loading = asyncio.create_task(self._load())
-        if not self.accept_while_loading:
-            await self._loading
-
-    async def _load(self) -> None:
-        try:
-            served = await self.models.start()
-        except Exception as error:
-            self.failure, self.should_exit = error, True
-            if not isinstance(error, PathdexError):
-                source = ", ".join(self.options.shards) or self.options.model
-                log.exception("loading %s failed", source)
-                name = type(error).__name__
-                self.failure = ServerError(f"{source} cannot be loaded ({name}); see the log")
-            return
-        self.metrics.set("pathdex_workers_ready", 1)
-        self.on_ready(served.version)
-
-    async def _on_shutdown(self) -> None:
-        self.metrics.set("pathdex_workers_ready", 0)
-        if self._loading is not None:
-            self._loading.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._loading
-        await self.models.close()
-        await self.context.close()
-
-
-def _models_of(
-    options: ServerOptions, metrics: ServerMetrics, last_good: LastGood | None, on_swap: Callable[[str], object]
-) -> tuple[ModelManager | RouterManager, RouteTable]:
-    """What holds the model, and the routes that answer with it."""
-    if options.shards:
-        from pathdex.server.routed_model import RouterManager
-        from pathdex.server.router_routes import router_routes
-
-        client = ShardClient(options.router, options.token, metrics)
-        router = RouterManager(client, options.shards, options.watch, metrics, partial=options.partial, on_swap=on_swap)
-        return router, router_routes(router)
-    loader = ModelLoader.from_options(options)
-    return ModelManager(loader, metrics, options.watch, last_good=last_good, on_swap=on_swap), ROUTES
-
-
-def resident_bytes() -> int:
-    """The resident memory of this process; 0 if the system does not report it."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
+    def _on_failed(self) -> None:
+        self.should_exit = True
 
 
 def log_to_stderr() -> None:

@@ -49,7 +49,7 @@ class PositionVectors:
         """How many parts of `size` rows of `positions` are read at a time."""
         if not is_large(len(self.vectors)):
             return 1
-        per_row = positions[:1].size * self.vectors.shape[1] * self.vectors.itemsize
+        per_row: int = positions[:1].size * self.vectors.shape[1] * self.vectors.itemsize
         return max(1, AHEAD_BYTES // max(1, per_row * size))
 
     def parts(self, positions: NDArray[np.int64], size: int) -> Iterator[tuple[slice, NDArray[np.float32]]]:

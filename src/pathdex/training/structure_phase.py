@@ -95,6 +95,7 @@ class StructurePhase(Phase):
         return {"structure": self.e_step(users, paths, random, rate)}
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
+        self.batches = None
         if epoch not in self.m_steps:
             return {}
         readers = None

@@ -18,7 +18,7 @@ from pathdex.training.distributed.agreement import check_agreement, facts
 from pathdex.training.distributed.group import Group
 from pathdex.training.distributed.health import sharded_health
 from pathdex.training.distributed.item_table import ShardedItemTable, ShardedLazyAdam
-from pathdex.training.distributed.positions import PositionShard, PositionVectors
+from pathdex.training.distributed.positions import PositionShard, ShardedPositionVectors
 from pathdex.training.distributed.rows import RowShard, gather_items, item_lookup
 from pathdex.training.distributed.structure_phase import sharded_kmeans_paths
 from pathdex.training.e_step import sum_gradients
@@ -137,7 +137,7 @@ def positions(one: Group) -> None:
     shard = PositionShard.of(sequences, one.rank, one.size)
     assert set(shard.starts.tolist()) <= set(sequences.offsets.tolist())
     whole = np.arange(len(sequences.values), dtype=np.float32)[:, None]
-    vectors = PositionVectors(one, shard, whole[shard.first : shard.end])
+    vectors = ShardedPositionVectors(one, shard, whole[shard.first : shard.end])
     wanted = np.random.default_rng(one.rank).integers(0, len(whole), 50)
     np.testing.assert_array_equal(vectors.at(wanted), whole[wanted])
     assert shard.owns(np.arange(len(whole))).sum() == shard.end - shard.first

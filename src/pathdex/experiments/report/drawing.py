@@ -21,6 +21,18 @@ def line_style(line: int | str) -> dict[str, Any]:
     return {"color": colour, "marker": MARKS[place], "linestyle": DASHES[place % 4], "markersize": 5}
 
 
+def label_lines(axes: Any, gap: float = 0.055) -> None:
+    """Name each line at its end, in place of a legend; names that would overlap move apart."""
+    low, high = axes.get_ylim()
+    ends = [(float(line.get_ydata()[-1]), line) for line in axes.lines if not line.get_label().startswith("_")]
+    least = low
+    for y, line in sorted(ends, key=lambda end: end[0]):
+        place = max(y, least)
+        least = place + gap * (high - low)
+        offset = {"xytext": (1.02, (place - low) / (high - low)), "textcoords": "axes fraction", "va": "center"}
+        axes.annotate(line.get_label(), (line.get_xdata()[-1], y), **offset, fontsize=8.5, color=line.get_color())
+
+
 def plain_log(axis: Any) -> None:
     """Label a logarithmic axis with 0.1, 1, 10 instead of powers."""
     from matplotlib.ticker import LogLocator

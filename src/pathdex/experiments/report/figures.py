@@ -9,7 +9,7 @@ import numpy as np
 
 from pathdex.evaluation.decomposition import POPULARITY_BUCKETS, bucket_name
 from pathdex.evaluation.plots import m_step_records
-from pathdex.evaluation.visual import INK, MUTED, method_colour
+from pathdex.evaluation.visual import INK, MUTED, method_colour, shades
 from pathdex.experiments.report.drawing import LEGEND, line_style, plain_log, subplots, to_svg
 from pathdex.experiments.report.wording import mean
 
@@ -105,14 +105,16 @@ def path_size_figure(rows: Sequence[Row]) -> str:
 
 def popularity_figure(truth: Row, methods: Sequence[Row], n: int) -> str:
     """The share of each popularity decile in the recommendations of each method, and in the truth."""
-    from matplotlib import colormaps
+    from matplotlib.colors import LinearSegmentedColormap
 
     names = [*(row["method"] for row in methods), "truth"]
     shares = 100 * np.array([row["deciles"] for row in (*methods, truth)])  # (method, decile)
     ends = shares.cumsum(axis=1)
     figure, axes = subplots(0.34 * len(names) + 1.5)
     places = range(len(names), 0, -1)
-    for decile, shade in enumerate(colormaps["cividis"](np.linspace(0, 1, 10))):
+    # The most popular decile is most of every bar, so it is the lightest shade.
+    colours = LinearSegmentedColormap.from_list("deciles", shades())(np.linspace(0.1, 1, 10))
+    for decile, shade in enumerate(colours):
         style = {"color": shade, "edgecolor": "white", "linewidth": 0.5}
         label = {0: "1 (most popular)", 9: "10 (least)"}.get(decile, f"{decile + 1}")
         axes.barh(places, shares[:, decile], left=(ends - shares)[:, decile], label=label, **style)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pathdex.experiments.report.drawing import COLOURS, DASHES, LEGEND, MARKS, subplots, to_svg
+from pathdex.experiments.report.drawing import COLOURS, DASHES, MARKS, label_lines, subplots, to_svg
 from pathdex.experiments.simulate.options import ARM_NAMES
 
 Row = Mapping[str, Any]
 
 
 def finish_rate_figure(arms: Sequence[Row], differences: Sequence[Row]) -> str:
-    """Finish rate of each arm, and the difference to the baseline, with intervals."""
+    """Finish rate of each arm, the best first, and the difference to the baseline, with intervals."""
+    arms = sorted(arms, key=lambda row: -(row["finish_rate"]["value"] or 0.0))
     figure, (left, right) = subplots(0.4 * len(arms) + 1.3, 1, 2, sharey=True)
     places = list(range(len(arms), 0, -1))
     names = [row["arm"] for row in arms]
@@ -46,7 +47,8 @@ def timeline_figure(timeline: Row, retrain_minutes: float, build_minutes: float)
     while served < end:
         left.axvline(served, color="grey", linewidth=0.6, linestyle=":")
         served += retrain_minutes
-    figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=7, **LEGEND)
+    label_lines(left)
+    label_lines(right)
     return to_svg(figure)
 
 
@@ -62,7 +64,8 @@ def waiting_figure(waiting: Sequence[Row]) -> str:
         axes.set(xlabel="minutes since the upload", title=f"first {until}")
     left.set(ylabel="share of the new videos, in %")
     left.set_ylim(bottom=0)
-    figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=7, **LEGEND)
+    label_lines(left)
+    label_lines(right)
     return to_svg(figure)
 
 

@@ -25,8 +25,13 @@ from pathdex.training.random_streams import RandomStreams
 from pathdex.training.warm_start import WarmStart
 
 
-def check_parameters(config: Config, workers: int, num_items: int | None = None, *, starts: bool = False) -> None:
-    """`ConfigError` with everything that several workers cannot train; `starts` says whether from an earlier model."""
+def check_parameters(
+    config: Config, workers: int, num_items: int | None = None, *, starts: bool = False, records: bool | None = None
+) -> None:
+    """`ConfigError` with everything that several workers cannot train.
+
+    `starts` says whether from an earlier model, `records` whether a recording for the explorer is asked for.
+    """
     if workers == 1:
         return
     problems = []
@@ -43,6 +48,9 @@ def check_parameters(config: Config, workers: int, num_items: int | None = None,
     if starts:
         rule = "a start from an earlier model (--from, start_from) needs that whole model, so it is for one process"
         problems.append(Problem(rule, remedy="train from scratch, or use one worker"))
+    if records:
+        rule = "several workers write no recording for the explorer (--recording)"
+        problems.append(Problem(rule, remedy="leave it out, or use one worker"))
     if problems:
         raise ConfigError(problems)
 

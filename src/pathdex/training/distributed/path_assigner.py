@@ -23,7 +23,7 @@ from pathdex.kernels.paths import split_codes
 from pathdex.model.network import Network
 from pathdex.training.distributed.group import Group
 from pathdex.training.distributed.health import sharded_health
-from pathdex.training.distributed.positions import PositionVectors
+from pathdex.training.distributed.positions import ShardedPositionVectors
 from pathdex.training.distributed.rows import RowShard, interleave, item_lookup
 from pathdex.training.m_step import MStep, m_step
 from pathdex.training.path_assigner import PathAssigner
@@ -69,7 +69,7 @@ class ShardedPathAssigner(PathAssigner):
         return torch.from_numpy(nodes).to(self.network.device)
 
     def collect(
-        self, vectors: PositionVectors, readers: NDArray[np.int64] | None, generator: np.random.Generator
+        self, vectors: ShardedPositionVectors, readers: NDArray[np.int64] | None, generator: np.random.Generator
     ) -> float:
         """`collect_scores` for own items; the vector of sample i is that at `readers[i]`. Returns the seconds."""
         started, config = time.monotonic(), self.config
@@ -90,7 +90,7 @@ class ShardedPathAssigner(PathAssigner):
             self._stream(targets[mine], at(drawn[mine]), vectors)
         return time.monotonic() - started
 
-    def _score(self, items: NDArray[np.int64], positions: NDArray[np.int64], vectors: PositionVectors) -> None:
+    def _score(self, items: NDArray[np.int64], positions: NDArray[np.int64], vectors: ShardedPositionVectors) -> None:
         structure, beam = self.network.structure, self.config.score_beam
         compiled = compiled_structure(structure)
         chunk = chunk_size(positions.shape[1], beam, compiled)
@@ -103,7 +103,9 @@ class ShardedPathAssigner(PathAssigner):
                 lists = score_lists(structure, compiled, found, self.paths[own], beam, self.table, device)
                 self.table.set_rows(own, *lists)
 
-    def _stream(self, targets: NDArray[np.int64], positions: NDArray[np.int64], vectors: PositionVectors) -> None:
+    def _stream(
+        self, targets: NDArray[np.int64], positions: NDArray[np.int64], vectors: ShardedPositionVectors
+    ) -> None:
         for round_number in range(self.group.largest(-(-len(targets) // STREAMED))):
             part = slice(round_number * STREAMED, (round_number + 1) * STREAMED)
             found = torch.from_numpy(vectors.at(positions[part]))

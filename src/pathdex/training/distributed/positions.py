@@ -44,7 +44,7 @@ class PositionShard(NamedTuple):
         return own
 
 
-class PositionVectors:
+class ShardedPositionVectors:
     """The user vectors before the interactions of own users: (own position, dim)."""
 
     def __init__(self, group: Group, shard: PositionShard, own: NDArray[np.float32]) -> None:
@@ -61,7 +61,7 @@ class PositionVectors:
 
 def sharded_position_vectors(
     network: Network, data: Interactions, batch_size: int, group: Group, shard: PositionShard
-) -> PositionVectors:
+) -> ShardedPositionVectors:
     """`position_vectors` of own users; collective, since item rows come from all workers."""
     network.eval()
     windows = cut_windows(data.sequences, network.history_length, np.random.default_rng(0))
@@ -76,7 +76,7 @@ def sharded_position_vectors(
             network.items.take(_nothing())
         else:
             vectors[batch.position - shard.first] = encode_batch(network, batch, numbering)
-    return PositionVectors(group, shard, vectors)
+    return ShardedPositionVectors(group, shard, vectors)
 
 
 def num_batches(targets: NDArray[np.int64], size: int) -> int:

@@ -19,7 +19,7 @@ from pathdex.model.network import Network
 from pathdex.training.choices import next_items
 from pathdex.training.distributed.group import Group
 from pathdex.training.distributed.path_assigner import ShardedPathAssigner
-from pathdex.training.distributed.positions import PositionShard, PositionVectors, sharded_position_vectors
+from pathdex.training.distributed.positions import PositionShard, ShardedPositionVectors, sharded_position_vectors
 from pathdex.training.distributed.rows import RowShard, gather_items
 from pathdex.training.e_step import draw_offsets, sum_gradients
 from pathdex.training.random_streams import RandomStreams, Stream
@@ -48,7 +48,7 @@ class ShardedStructurePhase(StructurePhase):
         self.positions = PositionShard.of(data.sequences, group.rank, group.size)
 
     @cached_property
-    def sharded_vectors(self) -> PositionVectors:
+    def sharded_vectors(self) -> ShardedPositionVectors:
         """The user vectors of own users."""
         return sharded_position_vectors(self.network, self.data, self.batch_size, self.group, self.positions)
 
