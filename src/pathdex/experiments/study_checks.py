@@ -21,11 +21,12 @@ def readable_study(file: Path, *, opening: bool = False) -> Iterator[None]:
     from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
 
+    expected: tuple[type[Exception], ...] = (Exception,) if opening else (SQLAlchemyError, StorageInternalError)
     try:
         yield
     except PathdexError:
         raise
-    except Exception if opening else (SQLAlchemyError, StorageInternalError) as error:
+    except expected as error:
         raise RunError(f"{file} cannot be used: {_reason(error)}; {REMEDY}") from error
 
 
