@@ -26,13 +26,13 @@ class Compiling:
                 names.pop()
 
         self.listener = Listener()
-        event.register("numba:compile", self.listener)
+        event.register("numba:compile", self.listener)  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *_: object) -> None:
         from numba.core import event
 
-        event.unregister("numba:compile", self.listener)
+        event.unregister("numba:compile", self.listener)  # type: ignore[no-untyped-call]
 
     @property
     def name(self) -> str | None:
