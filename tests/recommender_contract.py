@@ -115,7 +115,7 @@ class QueryContract:
         assert len(model.recommend([], n=7)) == 7
 
     def test_unknown_ids_are_left_out_with_a_warning(self, model: Recommender) -> None:
-        with pytest.warns(UserWarning, match="2 history items are not in the catalogue and were left out"):
+        with pytest.warns(UserWarning, match="left out 2 history items that the catalogue does not have"):
             answer = model.recommend(["nothing", TEXT_IDS[3], "no one"], n=5)
         assert answer == model.recommend([TEXT_IDS[3]], n=5)
 

@@ -94,6 +94,17 @@ def test_compose_starts_the_dockerfile_of_the_folder() -> None:
     assert set(content["services"]["pathdex"]["depends_on"]) < set(content["services"])
 
 
+def test_a_wrong_model_path_is_an_error_of_compose_and_no_empty_folder() -> None:
+    text = (DEPLOY / "compose.yaml").read_text()
+    # Compose resolves relative paths against the folder of the file, not against the working directory.
+    assert "MODEL=$PWD/" in text
+    assert "MODEL=$PWD/" in (DEPLOY.parent / "docs" / "production.md").read_text()
+    [mount] = [one for one in yaml.safe_load(text)["services"]["pathdex"]["volumes"] if isinstance(one, dict)]
+    assert mount["source"].startswith("${MODEL:?")
+    assert mount["target"] in yaml.safe_load(text)["services"]["pathdex"]["command"]
+    assert (mount["type"], mount["read_only"], mount["bind"]) == ("bind", True, {"create_host_path": False})
+
+
 def test_the_image_copies_what_exists_and_does_not_run_as_root() -> None:
     text = (DEPLOY / "Dockerfile").read_text()
     allowed = {line[1:] for line in (DEPLOY.parent / ".dockerignore").read_text().splitlines() if line.startswith("!")}

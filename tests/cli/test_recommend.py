@@ -128,7 +128,7 @@ def test_explain_shows_the_paths(pathdex: Pathdex, run: Path) -> None:
 
 def test_unknown_items_are_left_out_with_a_warning(pathdex: Pathdex, run: Path) -> None:
     outcome = pathdex("recommend", run, "--history", "1,nothing", "--n", 2)
-    assert outcome.stderr == "Warning: 1 history items are not in the catalogue and were left out\n"
+    assert outcome.stderr == "Warning: left out 1 history item that the catalogue does not have\n"
     assert len(items_of(outcome.stdout)) == 2
 
 
@@ -159,8 +159,8 @@ def test_a_file_of_users(pathdex: Pathdex, run: Path, histories: Path, tmp_path:
         one.id for history in ([1, 3], [5]) for one in model.recommend(history, 3, candidates=20)
     ]
     assert f"{target}: 6 recommendations for 2 users" in text
-    assert "2 history items are not in the catalogue and were left out" in text
-    assert "1 users were skipped: none of their items is in the catalogue" in text
+    assert "left out 2 history items that the catalogue does not have" in text
+    assert "skipped 1 user: none of their items is in the catalogue" in text
 
 
 def test_an_existing_output_is_left_alone(pathdex: Pathdex, run: Path, histories: Path, tmp_path: Path) -> None:

@@ -57,6 +57,9 @@ def test_wrong_options_are_reported_before_data_is_read(pathdex: Pathdex, tmp_pa
         *("tune", tmp_path / "no.csv", "--out", tmp_path / "x", "--search", "dropout", "--dropout", 0.1), fails=1
     ).stderr
     assert "dropout is fixed to 0.1" in text
+    for wrong in (("--trials", 0), ("--n", 0), ("--minutes", "nan")):
+        text = pathdex("tune", tmp_path / "no.csv", "--out", tmp_path / "x", *wrong, fails=1).stderr
+        assert text.startswith(f"Error: {wrong[0][2:]}={wrong[1]}: must be ")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -26,6 +26,8 @@ def test_data_remembers_how_it_was_read():
         ({"drop_missing": "yes"}, "drop_missing='yes': must be true or false"),
         ({"user": 1}, "user=1: must be text"),
         ({"min_rating": "4"}, "min_rating='4': must be a number"),
+        ({"min_rating": float("nan")}, "min_rating=nan: must be a finite number"),
+        ({"min_rating": float("inf")}, "min_rating=inf: must be a finite number"),
     ],
 )
 def test_wrong_options(options, message):

@@ -148,7 +148,7 @@ def test_a_study_is_resumed_with_its_own_options(split: Split, tmp_path: Path) -
 
 def test_a_file_that_is_no_study_is_named(split: Split, tmp_path: Path) -> None:
     (tmp_path / "study.sqlite").write_text("not a data base, " * 100)
-    with pytest.raises(RunError, match="cannot be opened"):
+    with pytest.raises(RunError, match=r"cannot be used: file is not a database; restore .*--out"):
         run(split, tmp_path)
 
 
@@ -156,3 +156,13 @@ def test_the_space_of_a_study_can_be_given_as_a_mapping(split: Split, tmp_path: 
     space = make_space({"dropout": (0.1, 0.2)}, {})
     found = run(split, tmp_path, search=space, trials=2)
     assert all(0.1 <= one.parameters["dropout"] <= 0.2 for one in found.trials)
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_an_empty_study_beside_a_result_is_refused(split: Split, tmp_path: Path, content: bytes | None) -> None:
+    (tmp_path / "best.toml").write_text("dropout = 0.1\n")
+    if content is not None:
+        (tmp_path / "study.sqlite").write_bytes(content)
+    with pytest.raises(RunError, match="no finished trial; move it away"):
+        run(split, tmp_path)
+    assert (tmp_path / "best.toml").read_text() == "dropout = 0.1\n"

@@ -168,11 +168,21 @@ def test_any_path(server: Running, path: bytes) -> None:
 @given(user=st.text(max_size=30) | st.integers(-(2**63), 2**63 - 1), items=st.lists(st.text(max_size=30), max_size=5))
 def test_any_user_and_any_items(server: Running, user: str | int, items: list[str]) -> None:
     answer = server.post("/v1/events", {"user": user, "items": items})
-    if "" in (user, *items):  # A stream has no empty ids.
+    if "" in (user, *items) or "\0" in str(user):  # A stream has no empty ids.
         assert answer.status == 422
     else:
         assert answer.json["stored"] == len(items)
     assert server.post("/v1/recommend", {"user": user, "n": 1}).status == 200
+
+
+@pytest.mark.parametrize("wrong", [{"time": -5}, {"time": -0.1}, {"user": "a\0b"}, {"user": "\0\n"}])
+def test_times_before_1970_and_null_characters_are_refused(server: Running, wrong: dict[str, Any]) -> None:
+    event = {"user": "ada\n", "items": ["1"], "time": 0}
+    for body in ({**event, **wrong}, {"events": [{**event, **wrong}]}):
+        answer = server.post("/v1/events", body)
+        assert answer.status == 422
+        assert next(iter(wrong)) in answer.message
+    assert server.post("/v1/events", event).json["stored"] == 1
 
 
 def test_two_thousand_connections(server: Running) -> None:

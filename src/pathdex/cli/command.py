@@ -15,12 +15,12 @@ from typing import Annotated, Any, ParamSpec
 import typer
 
 from pathdex.cli.console import err, silence
+from pathdex.cli.interrupts import exit_code, farewell
 from pathdex.errors import ConfigError, PathdexError, Problem
 
 P = ParamSpec("P")
 
 FAILED = 1
-INTERRUPTED = 130
 
 RUN_HELP = "The --out folder of `pathdex train` or `pathdex stream`, a live folder, or a saved model."
 RunPath = Annotated[Path, typer.Argument(help=RUN_HELP, metavar="RUN")]
@@ -33,7 +33,7 @@ def command(function: Callable[P, None]) -> Callable[..., None]:
     """A function as a command: a `PathdexError` becomes one message and exit code 1.
 
     Warnings are printed as one line each. Ctrl-C prints the message of the `KeyboardInterrupt`, if it has one, and
-    exits with code 130. Other exceptions are bugs and propagate.
+    exits with code 130, SIGTERM with 143. Other exceptions are bugs and propagate.
     """
     signature = inspect.signature(function, eval_str=True)
     shared = [
@@ -53,8 +53,8 @@ def command(function: Callable[P, None]) -> Callable[..., None]:
             err(always=True).print(f"Error: {error}", style="red")
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as interrupt:
-            err(always=True).print(str(interrupt) or "Interrupted.")
-            raise typer.Exit(INTERRUPTED) from None
+            err(always=True).print(farewell(interrupt))
+            raise typer.Exit(exit_code()) from None
 
     run.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=[*signature.parameters.values(), *shared]

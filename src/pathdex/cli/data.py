@@ -14,6 +14,7 @@ from pathdex.cli.command import FAILED, write_result
 from pathdex.cli.console import out
 from pathdex.cli.options import DataPath, JsonFile, takes_reading
 from pathdex.cli.progress import show_progress
+from pathdex.progress import quantity
 from pathdex.tables import TextTable, pairs
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def validate(
     counts = Counter(finding.level for finding in findings)
     listed = [{"level": one.level, "code": one.code, "message": one.message} for one in findings]
     write_result(json_file, {"errors": counts["error"], "warnings": counts["warning"], "findings": listed})
-    console.print(f"{counts['error']} errors, {counts['warning']} warnings")
+    console.print(", ".join(quantity(counts[level], level) for level in ("error", "warning")))
     if counts["error"]:
         raise Exit(FAILED)
 

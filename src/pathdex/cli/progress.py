@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as RichProgress
 
 from pathdex.cli.console import err, is_quiet
+from pathdex.cli.heartbeat import Heartbeat
 from pathdex.progress import Progress, count_text
 from pathdex.training.callbacks import Callback, StepProgress, describe_record, format_figures, interactive
 
@@ -52,16 +53,33 @@ def show_progress(title: str) -> Iterator[Progress]:
 
 
 class TrainingLog(Callback):
-    """Writes a line per finished epoch to a log, and occasional lines within long epochs."""
+    """Writes a line per finished epoch to a log, and occasional lines within long epochs and long steps."""
 
     def __init__(self) -> None:
         self.log = Log(err())
         self.first: tuple[float, float] | None = None
         """When the first step was taken, and the share that was done then: a resumed training has begun earlier."""
+        self.place = "begin"
+        self.heartbeat: Heartbeat | None = None
+
+    def on_train_begin(self) -> None:
+        self.heartbeat = Heartbeat(self.on_beat, LINE_SECONDS / 4)
+        self.heartbeat.start()
+
+    def on_train_end(self) -> None:
+        if self.heartbeat is not None:
+            self.heartbeat.stop()
+            self.heartbeat = None
+
+    def on_beat(self, compiling: str | None) -> None:
+        """Say where training is, and what is compiled, unless another line was printed a short time ago."""
+        doing = "working" if compiling is None else f"compiling {compiling}, once on this machine"
+        self.log.progress(f"{self.place}  {doing}")
 
     def on_step_end(self, progress: StepProgress) -> None:
         where = f"{progress.phase} {progress.epoch}/{progress.epochs}  {self._overall(progress.share)}"
         step = f"step {count_text(progress.step, progress.steps)}"
+        self.place = f"{progress.phase} {progress.epoch}/{progress.epochs}  after {step}"
         self.log.progress(f"{where}  {step}  {format_figures(progress.losses)}")
 
     def _overall(self, share: float) -> str:

@@ -16,6 +16,7 @@ from pathdex.cli.console import err, out
 from pathdex.cli.options import CatalogueLists, JsonFile, declared_lists, takes_reading
 from pathdex.cli.progress import show_progress
 from pathdex.errors import QueryError
+from pathdex.progress import quantity
 
 if TYPE_CHECKING:
     from pathdex.data.interactions import Interactions
@@ -182,6 +183,6 @@ def _many(
     console = out()
     console.print(f"{target}: {summary.rows:,} recommendations for {summary.users:,} users")
     if summary.unknown_items:
-        console.print(f"{summary.unknown_items:,} history items are not in the catalogue and were left out")
+        console.print(f"left out {quantity(summary.unknown_items, 'history item')} that the catalogue does not have")
     if summary.skipped:
-        console.print(f"{summary.skipped:,} users were skipped: none of their items is in the catalogue")
+        console.print(f"skipped {quantity(summary.skipped, 'user')}: none of their items is in the catalogue")

@@ -73,10 +73,12 @@ def tune(
     from pathdex.data.describe import columns_read
     from pathdex.experiments.run_request import TrainOptions, make_run_request
     from pathdex.experiments.search_space import describe_axis, make_space
+    from pathdex.experiments.tune import check_limits
     from pathdex.experiments.tune import tune as search_parameters
     from pathdex.system import OPTUNA
 
     OPTUNA.require()
+    check_limits(n, trials, minutes)
     fixed = layered_values(preset, config, parameters)
     request = make_run_request(TrainOptions(source, reading, split, fixed, run_options))
     space = make_space(search, fixed)

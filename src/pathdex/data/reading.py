@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -43,6 +44,8 @@ class Reading:
         least: object = self.min_rating
         if least is not None and (isinstance(least, bool) or not isinstance(least, int | float)):
             problems.append(Problem("must be a number", "min_rating", least, remedy))
+        elif isinstance(least, float) and not math.isfinite(least):
+            problems.append(Problem("must be a finite number", "min_rating", least, remedy))
         for name in COUNT_FILTERS:
             if (value := getattr(self, name)) is not None:
                 problems += count_problems(name, value, remedy=remedy)

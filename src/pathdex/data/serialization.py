@@ -28,7 +28,9 @@ from pathdex.storage.array_folder import (
     write_folder,
 )
 
-INTERACTIONS_FORMAT = FolderFormat("pathdex-interactions", "folder of interactions", "save_interactions()", DataError)
+INTERACTIONS_FORMAT = FolderFormat(
+    "pathdex-interactions", "folder of interactions", "`pathdex data prepare` or save_interactions()", DataError
+)
 QUERIES_FORMAT = FolderFormat("pathdex-queries", "folder of queries", "save_queries()", DataError)
 SPLIT_FORMAT = FolderFormat("pathdex-split", "folder of a split", "save_split()", DataError)
 

@@ -87,9 +87,9 @@ def _checked(name: str, given: Any, fixed: Mapping[str, Any]) -> SearchValues:
     axis = _axis(name, given)
     ends = axis.values if isinstance(axis, SearchChoices) else (axis.low, axis.high)
     if isinstance(axis, SearchRange) and axis.log and axis.low <= 0:
-        raise _problem("a logarithmic range must begin above 0", describe_axis(axis))
+        raise _problem("a logarithmic range must begin above 0", f"{name}={describe_axis(axis)}")
     if isinstance(axis, SearchRange) and axis.low >= axis.high:
-        raise _problem("the range must end above its begin", describe_axis(axis))
+        raise _problem("the range must end above its begin", f"{name}={describe_axis(axis)}")
     problems: list[Problem | str] = []
     for value in ends:
         try:

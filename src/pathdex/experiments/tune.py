@@ -18,6 +18,7 @@ from pathdex.config import Config, RunOptions
 from pathdex.data.splits import Queries, Split
 from pathdex.errors import AccuracyWarning, ConfigError, DataError, IndexHealthWarning, PathdexError, Problem, RunError
 from pathdex.experiments.search_space import SearchSpace, describe_axis, holds, make_space, suggest
+from pathdex.experiments.study_checks import check_best, check_values, readable_study
 from pathdex.experiments.trials import DEFAULT_TRIALS, FAILED, FINISHED, PRUNED, TuneProgress, TuneResult, TuneTrial
 from pathdex.recommenders.arguments import check_positive
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
@@ -63,20 +64,26 @@ def tune(
     fixed = dict(parameters or {})
     Config.from_dict(fixed)
     space, options = make_space(search, fixed), options or RunOptions()
-    check_positive("n", n, "ask for one item or more")
-    check_positive("trials", trials, "run one trial or more")
-    if minutes is not None and not minutes > 0:
-        raise ConfigError([Problem("must be greater than 0", "minutes", minutes, "leave it out for no limit")])
+    check_limits(n, trials, minutes)
     if not len(split.valid):
         rule = "the split has no validation users, so there is nothing to compare trials on"
         raise DataError(Problem(rule, remedy="hold some out with valid_users (--valid-users)"))
     data = [split.train.num_users, split.train.num_items, split.train.num_interactions, len(split.valid)]
     described = {name: describe_axis(axis) for name, axis in space.items()}
     facts = {"search": described, "fixed": fixed, "n": n, "seed": options.seed, "data": data, **(identity or {})}
-    with folder_lock(Path(folder), "pathdex tune"):
-        study = _open_study(Path(folder), facts, space)
+    with folder_lock(Path(folder), "pathdex tune"), readable_study(Path(folder) / STUDY):
+        with readable_study(Path(folder) / STUDY, opening=True):
+            study = _open_study(Path(folder), facts, space)
         runner = _Runner(study, Path(folder), split, space, fixed, options, n, progress or TuneProgress())
         return runner.run(trials, math.inf if minutes is None else time.monotonic() + 60 * minutes)
+
+
+def check_limits(n: int, trials: int, minutes: float | None) -> None:
+    """`ConfigError` for a number of items, trials or minutes that is not positive."""
+    check_positive("n", n, "ask for one item or more")
+    check_positive("trials", trials, "run one trial or more")
+    if minutes is not None and not minutes > 0:
+        raise ConfigError([Problem("must be greater than 0", "minutes", minutes, "leave it out for no limit")])
 
 
 class _Runner:
@@ -181,12 +188,11 @@ def _open_study(folder: Path, facts: Mapping[str, Any], space: SearchSpace) -> o
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     file, facts = folder / STUDY, json.loads(json.dumps(facts))
-    try:
-        storage = optuna.storages.RDBStorage(f"sqlite:///{file.resolve()}")
-        study = optuna.create_study(storage=storage, study_name=IDENTITY, direction="maximize", load_if_exists=True)
-        known = study.user_attrs.get(IDENTITY)
-    except Exception as error:
-        raise RunError(f"{file} cannot be opened ({error}); remove it, or choose another folder") from error
+    check_best(folder / BEST, file.exists())
+    storage = optuna.storages.RDBStorage(f"sqlite:///{file.resolve()}")
+    study = optuna.create_study(storage=storage, study_name=IDENTITY, direction="maximize", load_if_exists=True)
+    known = study.user_attrs.get(IDENTITY)
+    check_best(folder / BEST, bool(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))))
     if known is None:
         study.set_user_attr(IDENTITY, facts)
     elif known != facts:
@@ -200,6 +206,7 @@ def _open_study(folder: Path, facts: Mapping[str, Any], space: SearchSpace) -> o
             "use the same options or a new folder (only --trials and --minutes can change)"
         )
     done = len(_trials(study))
+    check_values(file, study)
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         study.tell(trial.number, state=TrialState.FAIL)
         if trial.params:

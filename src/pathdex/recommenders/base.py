@@ -27,6 +27,7 @@ from pathdex.data.source_table import Source
 from pathdex.data.vocabulary import UNKNOWN, Id, Vocabulary
 from pathdex.errors import BundleError, ConfigError, NotFittedError, PathdexError, QueryError, did_you_mean
 from pathdex.kernels.types import Ints, Mask
+from pathdex.progress import quantity
 from pathdex.recommenders.arguments import check_ids, check_n, check_width, id_list, unknown_history
 from pathdex.recommenders.bundle_checks import bundle_problems, check_names, split_arrays
 from pathdex.recommenders.item_list import DescribedItem, ItemList, ItemLists, ScoredItem
@@ -283,7 +284,9 @@ class Recommender(ABC):
             missing += len(codes) - len(known)
             rows.append(known)
         if missing:
-            warnings.warn(f"{missing} history items are not in the catalogue and were left out", stacklevel=3)
+            warnings.warn(
+                f"left out {quantity(missing, 'history item')} that the catalogue does not have", stacklevel=3
+            )
         return Ragged.from_rows(rows)
 
     def query_filters(self, queries: Sequence[Query], histories: Ragged) -> Filters:

@@ -11,6 +11,7 @@ from typing_extensions import Self
 
 from pathdex.data.vocabulary import Id
 from pathdex.errors import MissingExtraError, QueryError, did_you_mean
+from pathdex.progress import quantity
 from pathdex.recommenders.arguments import check_ids, id_list
 from pathdex.recommenders.item_list import DescribedItem, GivenDetails, ItemList, ItemLists, ScoredItem
 from pathdex.recommenders.query import History, Query
@@ -149,7 +150,9 @@ class Client:
                 found.append(_scored(result.items))
                 unknown += result.unknown
         if unknown:
-            warnings.warn(f"{unknown} history items are not in the catalogue and were left out", stacklevel=2)
+            warnings.warn(
+                f"left out {quantity(unknown, 'history item')} that the catalogue does not have", stacklevel=2
+            )
         return found
 
     def recommend_user(

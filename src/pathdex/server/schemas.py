@@ -12,13 +12,15 @@ from pathdex.index.health import IndexHealth
 from pathdex.retrieval.explain import Explanation, WhyNot
 
 Id = str | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+UserId = Annotated[str, Meta(pattern=r"^[^\u0000]*$")] | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""Of a user to store: data bases and logs end texts at a null character."""
 AtLeastOne = Annotated[int, Meta(ge=1)]
 History = Annotated[list[Id] | None, Meta(description="Item ids, oldest first. Pass either this or `user`.")]
 User = Annotated[Id | None, Meta(description="A user whose history is in the user store.")]
 Beam = Annotated[AtLeastOne | None, Meta(description="Paths to keep per layer; by default the model's.")]
 Unknown = Annotated[int, Meta(description="History items that are not in the catalogue and were ignored.")]
 Time = Annotated[
-    Annotated[float, Meta(gt=-MAX_SECONDS, lt=MAX_SECONDS)] | None,
+    Annotated[float, Meta(ge=0, lt=MAX_SECONDS)] | None,
     Meta(description="When it happened, in seconds since 1970; by default, the server's time. For the stream only."),
 ]
 Like = Annotated[list[Id], Meta(max_length=MAX_LIKE, description="Known items that the new one is similar to.")]
@@ -91,7 +93,7 @@ class WhyNotRequest(ExplainRequest, forbid_unknown_fields=True, gc=False):
 class UserEvents(Struct, forbid_unknown_fields=True, gc=False):
     """Items that a user interacted with, oldest first."""
 
-    user: Id
+    user: UserId
     items: list[Id]
     time: Time = None
 
@@ -99,7 +101,7 @@ class UserEvents(Struct, forbid_unknown_fields=True, gc=False):
 class EventsRequest(Struct, forbid_unknown_fields=True, gc=False):
     """The events of one user, or of many under `events`."""
 
-    user: Id | None = None
+    user: UserId | None = None
     items: list[Id] | None = None
     time: Time = None
     events: list[UserEvents] | None = None
