@@ -152,7 +152,7 @@ def test_a_repeated_key_has_an_error_too() -> None:
 
 def test_every_field_of_a_request_has_a_rule() -> None:
     for route in ROUTES:
-        if route.request is not None:
+        if route.request is not None and not route.internal:
             assert set(route.request.__struct_fields__) <= set(RULES)
 
 
