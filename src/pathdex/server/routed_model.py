@@ -110,6 +110,7 @@ class RouterManager:
         self._metrics, self._on_swap = metrics, on_swap
         self._task: asyncio.Task[None] | None = None
         self._refused: str | None = None
+        self._warnings: dict[str, str] = {}
         self._turns = itertools.count()
 
     async def start(self) -> RoutedModel:
@@ -209,19 +210,30 @@ class RouterManager:
         assert self.current is not None
         try:
             try:
-                status = await self.client.ask_url(replica.url, shard_keep, ShardCall(self.current.version))
+                call = place.call(ShardCall(self.current.version))
+                status = await self.client.ask_url(replica.url, shard_keep, call)
             except VersionGoneError:
                 status = await self.client.ask_url(replica.url, shard_status)
-        except (RequestError, VersionGoneError):
+        except (RequestError, VersionGoneError) as error:
             replica.is_up = False
-            return None
-        if (status.index, status.count) != (place.index, place.count):
-            replica.is_up = False
-            log.warning("%s is now shard %d of %d, not %d of %d", replica.url, status.index + 1, status.count,
-                        place.index + 1, place.count)  # fmt: skip
+            self._warn(replica, str(error))
             return None
         replica.is_up = True
-        return status
+        if (status.index, status.count) == (place.index, place.count):
+            self._warnings.pop(replica.url, None)
+            return status
+        # It still has the old split for this router, and may lose it.
+        found, wanted = f"{status.index + 1} of {status.count}", f"{place.index + 1} of {place.count}"
+        self._warn(
+            replica, f"{replica.url} is now shard {found}, and keeps shard {wanted} for this router; start it anew"
+        )
+        return None
+
+    def _warn(self, replica: Replica, message: str) -> None:
+        """Log what is wrong with a replica, once."""
+        if self._warnings.get(replica.url) != message:
+            self._warnings[replica.url] = message
+            log.warning("%s", message)
 
     async def _watch(self) -> None:
         while True:

@@ -17,11 +17,12 @@ import msgspec
 
 from pathdex.errors import Problem
 from pathdex.server.errors import SERVER, RequestError, error_of, unavailable
-from pathdex.server.kept_shards import GONE
+from pathdex.server.kept_shards import GONE, MISPLACED
 from pathdex.server.limits import RouterLimits
 from pathdex.server.parsing import make_decoder
 from pathdex.server.route import Route
 from pathdex.server.schemas import ErrorResponse
+from pathdex.server.shard_messages import ShardCall
 
 if TYPE_CHECKING:
     import aiohttp
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pathdex.server.metrics import ServerMetrics
 
 AnswerT = TypeVar("AnswerT")
+CallT = TypeVar("CallT", bound=ShardCall)
 
 PAUSE = 0.02
 """Seconds before a failed call is repeated."""
@@ -75,6 +77,10 @@ class ShardPlace:
     def is_up(self) -> bool:
         return any(replica.is_up for replica in self.replicas)
 
+    def call(self, request: CallT) -> CallT:
+        """The request as one for this shard."""
+        return msgspec.structs.replace(request, index=self.index, count=self.count)
+
     def order(self, turn: int) -> list[Replica]:
         """The replicas in the order in which to ask them; turns begin with different ones, and those that are down
         come last."""
@@ -113,13 +119,16 @@ class ShardClient:
         self,
         place: ShardPlace,
         route: Route[Any, AnswerT],
-        request: Any,
+        request: ShardCall,
         *,
         turn: int = 0,
         timeout: float | None = None,
     ) -> AnswerT:
-        """The answer of one shard. Raises `ShardDownError`, `VersionGoneError`, or what the shard reports."""
-        body, started = None if route.request is None else _encode(request), time.perf_counter_ns()
+        """The answer of one shard. Raises `ShardDownError`, `VersionGoneError`, or what the shard reports.
+
+        A server that holds another shard, or another split of the model, does not count as this shard.
+        """
+        body, started = _encode(place.call(request)), time.perf_counter_ns()
         order = itertools.cycle(place.order(turn))
         self._count("requests", place)
         try:
@@ -210,7 +219,7 @@ class ShardClient:
         except ValueError:
             replica.is_up = False
             return _AttemptError(f"{replica.url}: status {status} without an error; is it a shard?")
-        if status in (429, 500, 503, 504):
+        if status in (MISPLACED, 429, 500, 503, 504):
             replica.is_up = status == 429
             return _AttemptError(f"{replica.url}: {detail.message}")
         if status in (401, 404):
