@@ -49,7 +49,7 @@ class KeptShards:
             del self._kept[key]
 
     def versions(self, current: ServedModel) -> list[str]:
-        """The versions of the whole model that can be answered for in the place of the current one, the newest first."""
+        """The versions of the whole model that the current place can answer for, the newest first."""
         newest = shard_of(current).facts.key
         kept = (key for key in reversed(self._kept) if key != newest and key[1:] == newest[1:])
         return [newest.version, *(key.version for key in kept)]

@@ -52,8 +52,23 @@ class VersionGoneError(Exception):
     """A shard does not have the version of the model that a call is about."""
 
 
+class NotYetError(RequestError):
+    """A server does not answer, but may do so soon."""
+
+    def __init__(self, reason: str, *, is_reached: bool) -> None:
+        """`is_reached` says whether something listens there, such as a server that loads its model."""
+        error = unavailable(reason, "check the URL and that the shard is running")
+        super().__init__(error.status, error.problem, type=error.type, headers=error.headers)
+        self.is_reached = is_reached
+
+
 class _AttemptError(Exception):
     """One call failed, and another replica may do better."""
+
+    def __init__(self, reason: str, *, may_pass: bool = False, is_reached: bool = True) -> None:
+        """`may_pass` says whether the same server may answer soon."""
+        super().__init__(reason)
+        self.may_pass, self.is_reached = may_pass, is_reached
 
 
 @dataclass
@@ -141,11 +156,14 @@ class ShardClient:
                 self._metrics.observe_shard(place.index, time.perf_counter_ns() - started)
 
     async def ask_url(self, url: str, route: Route[Any, AnswerT], request: Any = None) -> AnswerT:
-        """The answer of one server, asked once; `ShardDownError` is not raised, but `RequestError`."""
+        """The answer of one server, asked once; `ShardDownError` is not raised, but `RequestError`, or its `NotYetError`
+        if it may answer soon."""
         body = None if route.request is None else _encode(request)
         try:
             return await self._attempt(Replica(url), route, body, None)
         except _AttemptError as error:
+            if error.may_pass:
+                raise NotYetError(str(error), is_reached=error.is_reached) from None
             raise unavailable(str(error), "check the URL and that the shard is running") from None
 
     async def _race(self, place: ShardPlace, start: Callable[[], Awaitable[AnswerT]]) -> AnswerT:
@@ -193,15 +211,20 @@ class ShardClient:
                 replica.url + route.path,
                 data=body,
                 allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=seconds),
+                timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=seconds / 2),
             ) as response:
                 status, content = response.status, await response.read()
-        except asyncio.TimeoutError:
+        except aiohttp.ConnectionTimeoutError:
             replica.is_up = False
-            raise _AttemptError(f"{replica.url}: no response within {seconds:g} s") from None
+            reason = f"{replica.url}: no connection within {seconds / 2:g} s"
+            raise _AttemptError(reason, may_pass=True, is_reached=False) from None
+        except asyncio.TimeoutError:
+            # Several workers of one server accept connections only when they have loaded the model.
+            replica.is_up = False
+            raise _AttemptError(f"{replica.url}: no response within {seconds:g} s", may_pass=True) from None
         except (aiohttp.ClientError, OSError) as error:
             replica.is_up = False
-            raise _AttemptError(f"{replica.url}: {_reason(error)}") from None
+            raise _AttemptError(f"{replica.url}: {_reason(error)}", may_pass=True, is_reached=False) from None
         if status == 200:
             try:
                 answer = route.parse_response(content)
@@ -218,10 +241,11 @@ class ShardClient:
             detail = _ERRORS.decode(content).error
         except ValueError:
             replica.is_up = False
-            return _AttemptError(f"{replica.url}: status {status} without an error; is it a shard?")
+            reason = f"{replica.url}: status {status} without an error; is it a shard?"
+            return _AttemptError(reason, may_pass=status in (502, 503, 504), is_reached=False)
         if status in (MISPLACED, 429, 500, 503, 504):
             replica.is_up = status == 429
-            return _AttemptError(f"{replica.url}: {detail.message}")
+            return _AttemptError(f"{replica.url}: {detail.message}", may_pass=status in (429, 503, 504))
         if status in (401, 404):
             # The clients of the router are not to blame.
             return _AttemptError(f"{replica.url}: {detail.message}")
