@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,12 +85,14 @@ class Running:
 
 
 @contextmanager
-def running(model: Path, limits: dict[str, Any] | None = None, **options: Any) -> Iterator[Running]:
-    """A ready server in a thread; it checks for new models only if `watch` is given."""
+def running(
+    model: Path, limits: dict[str, Any] | None = None, listening: socket.socket | None = None, **options: Any
+) -> Iterator[Running]:
+    """A ready server in a thread, on a free port or a given socket; it checks for new models only if `watch` is given."""
     ready = threading.Event()
     given = {"watch": 0.0, **options, "limits": ServerLimits(**(limits or {}))}
     worker = Worker(ServerOptions(model=model, port=0, **given), on_ready=lambda _: ready.set())
-    listening = listen("127.0.0.1", 0)
+    listening = listening or listen("127.0.0.1", 0)
     thread = threading.Thread(target=worker.serve_on, args=(listening,))
     url = address_of(listening)
     thread.start()

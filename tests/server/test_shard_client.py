@@ -12,7 +12,7 @@ from pathdex.server.errors import RequestError
 from pathdex.server.limits import RouterLimits
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.shard_client import Replica, ShardClient, ShardDownError, ShardPlace, VersionGoneError
-from pathdex.server.shard_messages import ShardCall, ShardStatus
+from pathdex.server.shard_messages import ItemCall, ShardCall, ShardStatus
 from pathdex.server.shard_routes import shard_keep
 
 pytest.importorskip("aiohttp")
@@ -168,6 +168,23 @@ def test_a_version_that_is_gone() -> None:
     found, requests, _, _ = ask(always((409, ERROR % (b"ServerError", b"gone"))))
     assert isinstance(found, VersionGoneError)
     assert requests == [1]
+
+
+def test_a_server_of_another_shard_does_not_count() -> None:
+    other = always((421, ERROR % (b"ServerError", b"this is shard 1 of 3")))
+    found, requests, counters, up = ask(other, always(GOOD))
+    assert found == ShardStatus(0, 1, ["a"])
+    assert (requests, up) == ([1, 1], [False, True])
+    assert counters == {"requests": 1, "failures": 0, "retries": 1, "hedges": 0}
+    found, _, _, up = ask(other, shard_retries=0)
+    assert isinstance(found, ShardDownError)
+    assert "this is shard 1 of 3" in str(found)
+    assert up == [False]
+
+
+def test_a_call_names_the_shard_that_it_is_for() -> None:
+    call = ShardPlace(1, 3).call(ItemCall("a", 7))
+    assert (call.version, call.id, call.key) == ("a", 7, ("a", 1, 3))
 
 
 def test_something_else_than_a_shard() -> None:

@@ -19,7 +19,7 @@ def shard(
         Path, typer.Option("--out", help="The folder for the shards: shard-1, shard-2 ...", show_default=False)
     ],
     shards: Annotated[int, typer.Option(help="The number of shards.", show_default=False)],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a folder of shards.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a folder of shards that holds nothing else.")] = False,
     json_file: JsonFile = None,
 ) -> None:
     """Split a Deep Retrieval model by item, for a catalogue that should not fit one host.
@@ -36,5 +36,11 @@ def shard(
 
     with show_progress("shards") as progress:
         made = write_shards(model, shards, target, overwrite=overwrite, progress=progress)
-    write_result(json_file, {"version": made.version, "folders": [str(one) for one in made.folders]})
+    folders = [str(one) for one in made.folders]
+    write_result(json_file, {"version": made.version, "folders": folders, "replaced": made.replaced})
     out().print(f"Wrote {len(made.folders)} shards of model {made.version} to {target}")
+    if made.replaced not in (None, len(folders)):
+        out().print(
+            f"The folder held {made.replaced} shards before. Routers of these cannot use the new ones: serve all "
+            f"{len(folders)}, and start such routers anew with all their URLs"
+        )

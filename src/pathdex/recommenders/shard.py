@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,18 @@ from pathdex.storage.bundle_rules import BundleRules
 MOST_SHARDS = 1024
 NEAR = ("near.offsets", "near.items", "near.similarities")
 SIZES, WEIGHTS = "whole.path_sizes", "whole.path_weights"
+
+
+class ShardKey(NamedTuple):
+    """Identifies a shard. The version of the whole model does not: it can be split in several ways."""
+
+    version: str
+    """Of the whole model."""
+    index: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"shard {self.index + 1} of {self.count} of model {self.version}"
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,11 @@ class ShardFacts:
     """Of each text column of the details: what separates the values of a cell, as found in the whole table."""
     health: dict[str, Any] | None
     """The statistics of the whole index."""
+
+    @property
+    def key(self) -> ShardKey:
+        """What identifies the shard."""
+        return ShardKey(self.version, self.index, self.count)
 
     def own(self, codes: NDArray[np.integer]) -> Ints:
         """The codes in this shard of those items of the whole model that it holds."""

@@ -24,6 +24,7 @@ from pathdex.recommenders.model_state import ModelState
 from pathdex.recommenders.registry import load
 from pathdex.recommenders.shard import MOST_SHARDS, DeepRetrievalShard, ShardFacts
 from pathdex.retrieval.retriever import log_path_weights
+from pathdex.storage.array_folder import MANIFEST
 from pathdex.storage.atomic import atomic_folder
 from pathdex.storage.bundle import bundle_version
 from pathdex.storage.live_folder import is_live_folder
@@ -31,6 +32,7 @@ from pathdex.storage.run_folder import find_bundle
 
 LISTING = "shards.json"
 """In a folder of shards: the version of the whole model and the number of shards."""
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class ShardedModel:
 
     folders: list[Path]
     version: str
+    replaced: int | None = None
+    """The number of shards that the folder held before; None if it is new."""
 
 
 def write_shards(
@@ -46,7 +50,7 @@ def write_shards(
 ) -> ShardedModel:
     """Write the shards of a saved model to `out/shard-1` .. `out/shard-N`, all or none.
 
-    `overwrite` replaces a folder of shards. `progress(done, total)` is called after each shard.
+    `overwrite` replaces a folder of shards that holds nothing else. `progress(done, total)` is called after each shard.
     """
     if not 1 <= shards <= MOST_SHARDS:
         raise ConfigError([Problem(f"must be between 1 and {MOST_SHARDS}", "shards", shards)])
@@ -61,11 +65,9 @@ def write_shards(
     if shards > max(1, len(found.items)):
         rule = f"must be at most the number of items, {len(found.items)}"
         raise ConfigError([Problem(rule, "shards", shards, "use fewer shards")])
-    if out.exists():
-        if not overwrite:
-            raise StorageError(f"{out} exists; choose another folder, remove it, or replace it with --overwrite")
-        if not (out / LISTING).is_file():
-            raise StorageError(f"{out} is not a folder of shards, so it is not overwritten; choose another folder")
+    if out.exists() and not overwrite:
+        raise StorageError(f"{out} exists; choose another folder, remove it, or replace it with --overwrite")
+    replaced = _replaceable(out)
     version = bundle_version(find_bundle(model))
     with atomic_folder(out, overwrite=overwrite) as folder:
         for number, shard in enumerate(split_model(found, shards, version), start=1):
@@ -74,7 +76,44 @@ def write_shards(
                 progress(number, shards)
         (folder / LISTING).write_text(json.dumps({"version": version, "shards": shards}) + "\n")
         folder.chmod(0o755)
-    return ShardedModel([out / f"shard-{number}" for number in range(1, shards + 1)], version)
+        _replaceable(out)  # Writing takes long: something may have been put there meanwhile.
+    return ShardedModel([out / f"shard-{number}" for number in range(1, shards + 1)], version, replaced)
+
+
+def _replaceable(out: Path) -> int | None:
+    """The number of shards in a folder, None if there is no folder; `StorageError` if it holds anything else."""
+    if not out.exists():
+        return None
+    listing = out / LISTING
+    if not listing.is_file():
+        raise StorageError(f"{out} is not a folder of shards, so it is not overwritten; choose another folder")
+    try:
+        shards = json.loads(listing.read_bytes())["shards"]
+        own = {LISTING, *(f"shard-{number}" for number in range(1, min(shards, MOST_SHARDS) + 1))}
+    except (ValueError, LookupError, TypeError) as error:
+        raise StorageError(f"{listing} cannot be read, so {out} is not overwritten; choose another folder") from error
+    foreign = [path for path in out.iterdir() if path.name not in own]
+    for name in own - {LISTING}:
+        foreign += _not_of_bundle(out / name)
+    if foreign:
+        shown = ", ".join(sorted(str(path.relative_to(out)) for path in foreign)[:MOST_NAMED])
+        more = f" and {len(foreign) - MOST_NAMED} more" if len(foreign) > MOST_NAMED else ""
+        raise StorageError(
+            f"{out} holds files that are no shards ({shown}{more}), so it is not overwritten; move them away, or choose "
+            "another folder"
+        )
+    return int(shards)
+
+
+def _not_of_bundle(folder: Path) -> list[Path]:
+    """The files in the folder of a shard that its manifest does not list; the whole folder if it has no manifest."""
+    if not folder.exists():
+        return []
+    try:
+        own = {MANIFEST, *json.loads((folder / MANIFEST).read_bytes())["files"]}
+        return [path for path in folder.iterdir() if path.name not in own]
+    except (OSError, ValueError, LookupError, TypeError):
+        return [folder]
 
 
 def split_model(model: DeepRetrieval, count: int, version: str) -> Iterator[DeepRetrievalShard]:

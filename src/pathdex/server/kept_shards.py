@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pathdex.errors import Problem
-from pathdex.recommenders.shard import DeepRetrievalShard
+from pathdex.recommenders.shard import DeepRetrievalShard, ShardKey
 from pathdex.server.errors import SERVER, RequestError
 from pathdex.server.model_loader import ServedModel
 
@@ -17,6 +17,8 @@ MOST = 2
 """Replaced versions kept at a time; each has its own memory."""
 GONE = 409
 """The status of a call for a version that the shard does not have."""
+MISPLACED = 421
+"""The status of a call for another shard, or for another split of the model."""
 
 
 @dataclass
@@ -26,40 +28,46 @@ class _KeptShard:
 
 
 class KeptShards:
-    """Finds the shard of a version. Used in the event loop only."""
+    """Finds a shard by its key. Used in the event loop only."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._kept = clock, dict[str, _KeptShard]()
+        self._clock, self._kept = clock, dict[ShardKey, _KeptShard]()
 
     def keep(self, served: ServedModel) -> None:
         """Keep a model that was replaced, if it is a shard."""
         if isinstance(served.recommender, DeepRetrievalShard):
-            version = served.recommender.facts.version
-            self._kept.pop(version, None)
-            self._kept[version] = _KeptShard(served, self._clock())
+            key = served.recommender.facts.key
+            self._kept.pop(key, None)
+            self._kept[key] = _KeptShard(served, self._clock())
             while len(self._kept) > MOST:
                 del self._kept[next(iter(self._kept))]
 
     def forget(self) -> None:
         """Free the versions that no router has used for a while."""
         now = self._clock()
-        for version in [version for version, one in self._kept.items() if now - one.used > SECONDS]:
-            del self._kept[version]
+        for key in [key for key, one in self._kept.items() if now - one.used > SECONDS]:
+            del self._kept[key]
 
     def versions(self, current: ServedModel) -> list[str]:
-        """The versions of the whole model that can be answered for, the newest first."""
-        newest = shard_of(current).facts.version
-        return [newest, *(version for version in reversed(self._kept) if version != newest)]
+        """The versions of the whole model that the current place can answer for, the newest first."""
+        newest = shard_of(current).facts.key
+        kept = (key for key in reversed(self._kept) if key != newest and key[1:] == newest[1:])
+        return [newest.version, *(key.version for key in kept)]
 
-    def find(self, current: ServedModel, version: str) -> ServedModel:
-        """The shard of this version; status 409 if it is not here."""
-        own = shard_of(current).facts.version
-        if version == own:
+    def find(self, current: ServedModel, wanted: ShardKey) -> ServedModel:
+        """The shard with this key; status 409 if its version is not here, 421 if this is another shard."""
+        own = shard_of(current).facts.key
+        if wanted == own:
             return current
-        kept = self._kept.get(version)
+        kept = self._kept.get(wanted)
         if kept is None:
-            problem = Problem(f"this shard has version {own}", "version", version, "ask for its status")
-            raise RequestError(GONE, problem, type=SERVER)
+            if wanted[1:] == own[1:]:
+                problem = Problem(
+                    f"this shard has version {own.version}", "version", wanted.version, "ask for its status"
+                )
+                raise RequestError(GONE, problem, type=SERVER)
+            remedy = "serve that shard here, or start the router anew with the URLs of all shards"
+            raise RequestError(MISPLACED, Problem(f"this is {own}, not {wanted}", remedy=remedy), type=SERVER)
         kept.used = self._clock()
         return kept.served
 

@@ -22,7 +22,15 @@ from pathdex.server.kept_shards import SECONDS, KeptShards
 from pathdex.server.known_items import KnownItems
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.schemas import ModelInfo
-from pathdex.server.shard_client import AskedShards, Replica, ShardClient, ShardDownError, ShardPlace, VersionGoneError
+from pathdex.server.shard_client import (
+    AskedShards,
+    NotYetError,
+    Replica,
+    ShardClient,
+    ShardDownError,
+    ShardPlace,
+    VersionGoneError,
+)
 from pathdex.server.shard_messages import ShardCall, ShardStatus, SharedParts
 from pathdex.server.shard_routes import shard_keep, shard_parts, shard_status
 
@@ -33,6 +41,11 @@ PARTS_SECONDS = 60.0
 MOST_WATCH = SECONDS / 5
 """Seconds between two looks at the shards, at most: shards keep a replaced version while a router uses it."""
 START_ATTEMPTS = 3
+REACH_SECONDS = 10.0
+"""How long a router that starts waits for a URL at which nothing answers."""
+LOADING_SECONDS = 600.0
+"""How long it waits in all for servers that still load their models."""
+START_PAUSE = 0.2
 
 
 @dataclass(frozen=True)
@@ -110,6 +123,7 @@ class RouterManager:
         self._metrics, self._on_swap = metrics, on_swap
         self._task: asyncio.Task[None] | None = None
         self._refused: str | None = None
+        self._warnings: dict[str, str] = {}
         self._turns = itertools.count()
 
     async def start(self) -> RoutedModel:
@@ -157,15 +171,28 @@ class RouterManager:
         await self.client.close()
 
     async def _first_statuses(self) -> list[ShardStatus]:
-        calls = (self.client.ask_url(url, shard_status) for url in self.urls)
-        found = await asyncio.gather(*calls, return_exceptions=True)
-        failed = [
-            f"{url}: {error}" for url, error in zip(self.urls, found, strict=True) if isinstance(error, Exception)
-        ]
-        if failed:
-            listed = "; ".join(one.split(": ", 1)[1] for one in failed)
-            raise ServerError(f"{len(failed)} of {len(self.urls)} shards cannot be reached: {listed}")
-        return [one for one in found if isinstance(one, ShardStatus)]
+        """The status of every URL. Waits for servers that start at the same time; `ServerError` if it takes too long."""
+        began = time.monotonic()
+        reached, is_logged = dict.fromkeys(self.urls, began), False
+        while True:
+            calls = (self.client.ask_url(url, shard_status) for url in self.urls)
+            found = await asyncio.gather(*calls, return_exceptions=True)
+            failed = {url: error for url, error in zip(self.urls, found, strict=True) if isinstance(error, Exception)}
+            if not failed:
+                return [one for one in found if isinstance(one, ShardStatus)]
+            now = time.monotonic()
+            for url in self.urls:
+                error = failed.get(url)
+                if not isinstance(error, NotYetError) or error.is_reached:
+                    reached[url] = now
+            may_pass = all(isinstance(error, NotYetError) for error in failed.values())
+            listed = "; ".join(map(str, failed.values()))
+            if not may_pass or now - min(reached.values()) >= REACH_SECONDS or now - began >= LOADING_SECONDS:
+                raise ServerError(f"{len(failed)} of {len(self.urls)} shards cannot be reached: {listed}")
+            if not is_logged:
+                log.info("waiting for %d of %d shards: %s", len(failed), len(self.urls), listed)
+                is_logged = True
+            await asyncio.sleep(START_PAUSE)
 
     async def _load(self, version: str) -> RoutedModel:
         parts = await self.client.ask(self.places[0], shard_parts, ShardCall(version), timeout=PARTS_SECONDS)
@@ -209,19 +236,30 @@ class RouterManager:
         assert self.current is not None
         try:
             try:
-                status = await self.client.ask_url(replica.url, shard_keep, ShardCall(self.current.version))
+                call = place.call(ShardCall(self.current.version))
+                status = await self.client.ask_url(replica.url, shard_keep, call)
             except VersionGoneError:
                 status = await self.client.ask_url(replica.url, shard_status)
-        except (RequestError, VersionGoneError):
+        except (RequestError, VersionGoneError) as error:
             replica.is_up = False
-            return None
-        if (status.index, status.count) != (place.index, place.count):
-            replica.is_up = False
-            log.warning("%s is now shard %d of %d, not %d of %d", replica.url, status.index + 1, status.count,
-                        place.index + 1, place.count)  # fmt: skip
+            self._warn(replica, str(error))
             return None
         replica.is_up = True
-        return status
+        if (status.index, status.count) == (place.index, place.count):
+            self._warnings.pop(replica.url, None)
+            return status
+        # It still has the old split for this router, and may lose it.
+        found, wanted = f"{status.index + 1} of {status.count}", f"{place.index + 1} of {place.count}"
+        self._warn(
+            replica, f"{replica.url} is now shard {found}, and keeps shard {wanted} for this router; start it anew"
+        )
+        return None
+
+    def _warn(self, replica: Replica, message: str) -> None:
+        """Log what is wrong with a replica, once."""
+        if self._warnings.get(replica.url) != message:
+            self._warnings[replica.url] = message
+            log.warning("%s", message)
 
     async def _watch(self) -> None:
         while True:

@@ -17,11 +17,12 @@ import msgspec
 
 from pathdex.errors import Problem
 from pathdex.server.errors import SERVER, RequestError, error_of, unavailable
-from pathdex.server.kept_shards import GONE
+from pathdex.server.kept_shards import GONE, MISPLACED
 from pathdex.server.limits import RouterLimits
 from pathdex.server.parsing import make_decoder
 from pathdex.server.route import Route
 from pathdex.server.schemas import ErrorResponse
+from pathdex.server.shard_messages import ShardCall
 
 if TYPE_CHECKING:
     import aiohttp
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pathdex.server.metrics import ServerMetrics
 
 AnswerT = TypeVar("AnswerT")
+CallT = TypeVar("CallT", bound=ShardCall)
 
 PAUSE = 0.02
 """Seconds before a failed call is repeated."""
@@ -50,8 +52,23 @@ class VersionGoneError(Exception):
     """A shard does not have the version of the model that a call is about."""
 
 
+class NotYetError(RequestError):
+    """A server does not answer, but may do so soon."""
+
+    def __init__(self, reason: str, *, is_reached: bool) -> None:
+        """`is_reached` says whether something listens there, such as a server that loads its model."""
+        error = unavailable(reason, "check the URL and that the shard is running")
+        super().__init__(error.status, error.problem, type=error.type, headers=error.headers)
+        self.is_reached = is_reached
+
+
 class _AttemptError(Exception):
     """One call failed, and another replica may do better."""
+
+    def __init__(self, reason: str, *, may_pass: bool = False, is_reached: bool = True) -> None:
+        """`may_pass` says whether the same server may answer soon."""
+        super().__init__(reason)
+        self.may_pass, self.is_reached = may_pass, is_reached
 
 
 @dataclass
@@ -74,6 +91,10 @@ class ShardPlace:
     @property
     def is_up(self) -> bool:
         return any(replica.is_up for replica in self.replicas)
+
+    def call(self, request: CallT) -> CallT:
+        """The request as one for this shard."""
+        return msgspec.structs.replace(request, index=self.index, count=self.count)
 
     def order(self, turn: int) -> list[Replica]:
         """The replicas in the order in which to ask them; turns begin with different ones, and those that are down
@@ -113,13 +134,16 @@ class ShardClient:
         self,
         place: ShardPlace,
         route: Route[Any, AnswerT],
-        request: Any,
+        request: ShardCall,
         *,
         turn: int = 0,
         timeout: float | None = None,
     ) -> AnswerT:
-        """The answer of one shard. Raises `ShardDownError`, `VersionGoneError`, or what the shard reports."""
-        body, started = None if route.request is None else _encode(request), time.perf_counter_ns()
+        """The answer of one shard. Raises `ShardDownError`, `VersionGoneError`, or what the shard reports.
+
+        A server that holds another shard, or another split of the model, does not count as this shard.
+        """
+        body, started = _encode(place.call(request)), time.perf_counter_ns()
         order = itertools.cycle(place.order(turn))
         self._count("requests", place)
         try:
@@ -132,11 +156,14 @@ class ShardClient:
                 self._metrics.observe_shard(place.index, time.perf_counter_ns() - started)
 
     async def ask_url(self, url: str, route: Route[Any, AnswerT], request: Any = None) -> AnswerT:
-        """The answer of one server, asked once; `ShardDownError` is not raised, but `RequestError`."""
+        """The answer of one server, asked once; `ShardDownError` is not raised, but `RequestError`, or its `NotYetError`
+        if it may answer soon."""
         body = None if route.request is None else _encode(request)
         try:
             return await self._attempt(Replica(url), route, body, None)
         except _AttemptError as error:
+            if error.may_pass:
+                raise NotYetError(str(error), is_reached=error.is_reached) from None
             raise unavailable(str(error), "check the URL and that the shard is running") from None
 
     async def _race(self, place: ShardPlace, start: Callable[[], Awaitable[AnswerT]]) -> AnswerT:
@@ -184,15 +211,20 @@ class ShardClient:
                 replica.url + route.path,
                 data=body,
                 allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=seconds),
+                timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=seconds / 2),
             ) as response:
                 status, content = response.status, await response.read()
-        except asyncio.TimeoutError:
+        except aiohttp.ConnectionTimeoutError:
             replica.is_up = False
-            raise _AttemptError(f"{replica.url}: no response within {seconds:g} s") from None
+            reason = f"{replica.url}: no connection within {seconds / 2:g} s"
+            raise _AttemptError(reason, may_pass=True, is_reached=False) from None
+        except asyncio.TimeoutError:
+            # Several workers of one server accept connections only when they have loaded the model.
+            replica.is_up = False
+            raise _AttemptError(f"{replica.url}: no response within {seconds:g} s", may_pass=True) from None
         except (aiohttp.ClientError, OSError) as error:
             replica.is_up = False
-            raise _AttemptError(f"{replica.url}: {_reason(error)}") from None
+            raise _AttemptError(f"{replica.url}: {_reason(error)}", may_pass=True, is_reached=False) from None
         if status == 200:
             try:
                 answer = route.parse_response(content)
@@ -209,10 +241,11 @@ class ShardClient:
             detail = _ERRORS.decode(content).error
         except ValueError:
             replica.is_up = False
-            return _AttemptError(f"{replica.url}: status {status} without an error; is it a shard?")
-        if status in (429, 500, 503, 504):
+            reason = f"{replica.url}: status {status} without an error; is it a shard?"
+            return _AttemptError(reason, may_pass=status in (502, 503, 504), is_reached=False)
+        if status in (MISPLACED, 429, 500, 503, 504):
             replica.is_up = status == 429
-            return _AttemptError(f"{replica.url}: {detail.message}")
+            return _AttemptError(f"{replica.url}: {detail.message}", may_pass=status in (429, 503, 504))
         if status in (401, 404):
             # The clients of the router are not to blame.
             return _AttemptError(f"{replica.url}: {detail.message}")

@@ -8,21 +8,34 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from pathdex.recommenders.shard import ShardKey
 from pathdex.server.schemas import Details, ErrorDetail, Id, Title
 
 
 class ShardStatus(Struct, gc=False):
-    """The place of a shard, and the versions of whole models that it can answer for, the newest first."""
+    """The place of a shard, and the versions of whole models that it can answer for in this place, the newest first."""
 
     index: int
     count: int
     versions: list[str]
 
 
-class ShardCall(Struct, gc=False):
-    """The version of the whole model that a call is about."""
+class _ForPlace(Struct, gc=False, kw_only=True):
+    """The place of the shard that a call is for; a call without one is for no shard."""
+
+    index: int = -1
+    count: int = 0
+
+
+class ShardCall(_ForPlace, gc=False):
+    """The version of the whole model that a call is about. `ShardClient.ask` sets the place."""
 
     version: str
+
+    @property
+    def key(self) -> ShardKey:
+        """The shard that the call is for."""
+        return ShardKey(self.version, self.index, self.count)
 
 
 class Tensor(Struct, gc=False):

@@ -51,7 +51,7 @@ async def shard_status(context: WorkerContext, served: ServedModel, _: None) -> 
 @SHARD_ROUTES.post(f"{PREFIX}/keep", ShardCall, ShardStatus, {}, internal=True)
 async def shard_keep(context: WorkerContext, served: ServedModel, request: ShardCall) -> Response:
     """Keep a version, and get the status."""
-    context.kept.find(served, request.version)
+    context.kept.find(served, request.key)
     return _status(context, served)
 
 
@@ -63,7 +63,7 @@ def _status(context: WorkerContext, served: ServedModel) -> Response:
 @SHARD_ROUTES.post(f"{PREFIX}/parts", ShardCall, SharedParts, {}, internal=True)
 async def shard_parts(context: WorkerContext, served: ServedModel, request: ShardCall) -> Response:
     """Get what all shards share."""
-    found = context.kept.find(served, request.version)
+    found = context.kept.find(served, request.key)
     return Response(await context.in_thread(lambda: encode(service.shared_parts(shard_of(found), found.columns))))
 
 
@@ -75,7 +75,7 @@ async def _answer(
     *,
     inline: bool = False,
 ) -> Response:
-    shard = shard_of(context.kept.find(served, request.version))
+    shard = shard_of(context.kept.find(served, request.key))
     if inline:
         return Response(encode(work(shard, request)))
     return Response(await context.in_thread(lambda: encode(work(shard, request))))
