@@ -25,7 +25,7 @@ ROW_BYTES = 269
 """About the size of a row of the log."""
 FACTOR = 4
 LIMIT_MB = 768
-ROWS_PER_USER, ITEMS = 100, 5_000
+ROWS_PER_USER, ITEMS = 100, 2_000
 AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML like Gecko) Chrome/130 Mobile Safari/537"
 TRAINING = (
     "--epochs 1 --rounds 1 --structure-epochs 1 --final-epochs 0 --embedding-dim 32 --next-items 1 --neighbours 0 "
