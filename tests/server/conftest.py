@@ -88,7 +88,7 @@ class Running:
 def running(
     model: Path, limits: dict[str, Any] | None = None, listening: socket.socket | None = None, **options: Any
 ) -> Iterator[Running]:
-    """A ready server in a thread, on a free port or a given socket; it checks for new models only if `watch` is given."""
+    """A ready server in a thread, on a free port or a given socket; it checks for models only with `watch`."""
     ready = threading.Event()
     given = {"watch": 0.0, **options, "limits": ServerLimits(**(limits or {}))}
     worker = Worker(ServerOptions(model=model, port=0, **given), on_ready=lambda _: ready.set())

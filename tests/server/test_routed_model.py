@@ -155,10 +155,14 @@ def test_a_router_waits_a_little_for_urls_that_cannot_be_reached(folders: dict[s
     listening = listen("127.0.0.1", 0)
     url = address_of(listening)
     listening.close()
-    with running(folders["two"][0]) as server, starting((server.url, url)) as (_, ready, failures):
-        with running(folders["two"][1], listening=listen("127.0.0.1", int(url.rsplit(":", 1)[1]))):
-            wait_for(lambda: ready.is_set() or failures)
-            assert not failures
+    port = int(url.rsplit(":", 1)[1])
+    with (
+        running(folders["two"][0]) as server,
+        starting((server.url, url)) as (_, ready, failures),
+        running(folders["two"][1], listening=listen("127.0.0.1", port)),
+    ):
+        wait_for(lambda: ready.is_set() or failures)
+        assert not failures
 
 
 def answers(url: str) -> bool:

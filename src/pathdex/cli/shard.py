@@ -19,7 +19,9 @@ def shard(
         Path, typer.Option("--out", help="The folder for the shards: shard-1, shard-2 ...", show_default=False)
     ],
     shards: Annotated[int, typer.Option(help="The number of shards.", show_default=False)],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a folder of shards that holds nothing else.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a folder of shards that holds nothing else.")
+    ] = False,
     json_file: JsonFile = None,
 ) -> None:
     """Split a Deep Retrieval model by item, for a catalogue that should not fit one host.

@@ -37,11 +37,12 @@ class ShardKey(NamedTuple):
 
     version: str
     """Of the whole model."""
-    index: int
-    count: int
+    place: int
+    """The index of the shard, from 0."""
+    shards: int
 
     def __str__(self) -> str:
-        return f"shard {self.index + 1} of {self.count} of model {self.version}"
+        return f"shard {self.place + 1} of {self.shards} of model {self.version}"
 
 
 @dataclass(frozen=True)

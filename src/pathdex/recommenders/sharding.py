@@ -99,8 +99,8 @@ def _replaceable(out: Path) -> int | None:
         shown = ", ".join(sorted(str(path.relative_to(out)) for path in foreign)[:MOST_NAMED])
         more = f" and {len(foreign) - MOST_NAMED} more" if len(foreign) > MOST_NAMED else ""
         raise StorageError(
-            f"{out} holds files that are no shards ({shown}{more}), so it is not overwritten; move them away, or choose "
-            "another folder"
+            f"{out} holds files that are no shards ({shown}{more}), so it is not overwritten; move them away, or "
+            "choose another folder"
         )
     return int(shards)
 

@@ -171,7 +171,7 @@ class RouterManager:
         await self.client.close()
 
     async def _first_statuses(self) -> list[ShardStatus]:
-        """The status of every URL. Waits for servers that start at the same time; `ServerError` if it takes too long."""
+        """The status of every URL. Waits for servers that start now; `ServerError` if it takes too long."""
         began = time.monotonic()
         reached, is_logged = dict.fromkeys(self.urls, began), False
         while True:

@@ -156,8 +156,8 @@ class ShardClient:
                 self._metrics.observe_shard(place.index, time.perf_counter_ns() - started)
 
     async def ask_url(self, url: str, route: Route[Any, AnswerT], request: Any = None) -> AnswerT:
-        """The answer of one server, asked once; `ShardDownError` is not raised, but `RequestError`, or its `NotYetError`
-        if it may answer soon."""
+        """The answer of one server, asked once; `ShardDownError` is not raised, but `RequestError`, or `NotYetError` if
+        it may answer soon."""
         body = None if route.request is None else _encode(request)
         try:
             return await self._attempt(Replica(url), route, body, None)
