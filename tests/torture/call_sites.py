@@ -50,10 +50,12 @@ EXEMPT = {
     "experiments/run_comparison.py": "figures as JSON, by `write_json`",
     "experiments/simulate": "figures as JSON, and streams in a temporary folder",
     "experiments/steps.py": "figures as JSON, by `write_json`",
+    "index/out_of_core.py": "the working files of one M-step, which is repeated as a whole",
     "recommenders/batch.py": "answers, by `atomic_write`",
     "recommenders/stream_verification.py": "opens the histories read-only",
     "recommenders/tree": "another `exchange`",
     "server/metrics.py": "counters of a running server, in a temporary folder",
+    "training/distributed": "another `exchange`",
     "storage/verified.py": "a cache: nothing depends on it, and tests/storage/test_verified.py damages it",
 }
 """Files and folders that write nothing which a crash must not lose, or only whole files by a tested function."""

@@ -32,10 +32,9 @@ from tests.random_deltas import random_delta
 from tests.random_model import random_model
 from tests.recommenders.stream_source import ListSource
 from tests.tiny import TINY
+from tests.torture.data_scenarios import ABSENT, PrepareData, ShardedCheckpoint, SplitModel
 from tests.torture.event_scenarios import FirstLetters, Histories, Letters, OwnedStore, Sink, Store
 from tests.torture.scenario import Scenario
-
-ABSENT = "absent"
 
 
 @cache
@@ -295,4 +294,7 @@ def all_scenarios() -> list[Scenario]:
         Sink(),
         Letters(),
         FirstLetters(),
+        PrepareData(),
+        SplitModel(),
+        ShardedCheckpoint(),
     ]
