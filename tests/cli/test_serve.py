@@ -161,7 +161,7 @@ def test_all_workers_append_to_one_stream(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "nowhere does not exist; pass the folder that save"),
+        (["nowhere"], "nowhere does not exist; pass the folder that `pathdex train`"),
         (["MODEL", "--catalogue", "nowhere.csv"], "catalogue='nowhere.csv': does not exist; check the path"),
         (["MODEL", "--max-n", 0], "max_n=0: must be at least 1; items recommended per query"),
         (["MODEL", "--workers", 0], "workers=0: must be at least 1"),

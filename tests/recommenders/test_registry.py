@@ -34,7 +34,7 @@ def test_unknown_estimator_is_an_error(tmp_path: Path) -> None:
 
 
 def test_missing_bundle_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match="nothing does not exist; pass the folder that save"):
+    with pytest.raises(BundleError, match="nothing does not exist; pass the folder that `pathdex train`"):
         pathdex.load(tmp_path / "nothing")
     with pytest.raises(BundleError, match="is not a Pathdex bundle"):
         pathdex.load(tmp_path)

@@ -77,7 +77,7 @@ def test_a_changed_catalogue_table_is_another_model(bundle: Path, tmp_path: Path
 
 
 def test_check_finds_errors_without_loading(bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match="nowhere does not exist; pass the folder that save"):
+    with pytest.raises(BundleError, match="nowhere does not exist; pass the folder that `pathdex train`"):
         ModelLoader(tmp_path / "nowhere").check()
     with pytest.raises(ConfigError, match=r"catalogue='nowhere.csv': does not exist; check the path"):
         ModelLoader(bundle, Path("nowhere.csv")).check()

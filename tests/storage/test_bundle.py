@@ -96,7 +96,7 @@ def test_another_estimator_is_an_error(path: Path) -> None:
 
 
 def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match="nothing does not exist; pass the folder that save"):
+    with pytest.raises(BundleError, match="nothing does not exist; pass the folder that `pathdex train`"):
         read_bundle(tmp_path / "nothing")
 
 
@@ -124,7 +124,7 @@ def _flip(file: Path) -> None:
 DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "truncated manifest": (
         lambda path: _truncate(path / MANIFEST),
-        "manifest.json is damaged .*; copy it again, or write it again with save",
+        r"manifest.json is damaged .*; copy it again, or write it again with `pathdex train`",
     ),
     "manifest is not text": (lambda path: (path / MANIFEST).write_bytes(b"\xff\xfe{"), "manifest.json is damaged"),
     "manifest is not an object": (lambda path: (path / MANIFEST).write_text("[1]") and None, "has another format"),

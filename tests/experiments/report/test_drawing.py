@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from pathdex.evaluation.visual import INK
 from pathdex.experiments.report.drawing import line_style, plain_log, subplots, to_svg
 
 
@@ -16,7 +17,7 @@ def test_every_method_has_its_own_style(name: str) -> None:
 
 
 def test_a_number_chooses_a_style_too() -> None:
-    assert line_style(0)["color"] == "black"
+    assert line_style(0)["color"] == INK
     assert line_style(10) == line_style(0)
 
 
