@@ -48,7 +48,7 @@ def test_another_number_of_shards_is_reported(model: Path, tmp_path: Path) -> No
     assert fewer.exit_code == 0
     text = " ".join(fewer.output.split())
     assert "The folder held 3 shards before." in text
-    assert "serve all 2, and start such routers anew with all their URLs" in text
+    assert "serve all 2, and restart such routers with all their URLs" in text
     assert json.loads(facts.read_text())["replaced"] == 3
     assert sorted(path.name for path in out.iterdir()) == ["shard-1", "shard-2", "shards.json"]
 

@@ -44,5 +44,5 @@ def shard(
     if made.replaced not in (None, len(folders)):
         out().print(
             f"The folder held {made.replaced} shards before. Routers of these cannot use the new ones: serve all "
-            f"{len(folders)}, and start such routers anew with all their URLs"
+            f"{len(folders)}, and restart such routers with all their URLs"
         )

@@ -66,7 +66,7 @@ class KeptShards:
                     f"this shard has version {own.version}", "version", wanted.version, "ask for its status"
                 )
                 raise RequestError(GONE, problem, type=SERVER)
-            remedy = "serve that shard here, or start the router anew with the URLs of all shards"
+            remedy = "serve that shard here, or restart the router with the URLs of all shards"
             raise RequestError(MISPLACED, Problem(f"this is {own}, not {wanted}", remedy=remedy), type=SERVER)
         kept.used = self._clock()
         return kept.served

@@ -251,7 +251,7 @@ class RouterManager:
         # It still has the old split for this router, and may lose it.
         found, wanted = f"{status.index + 1} of {status.count}", f"{place.index + 1} of {place.count}"
         self._warn(
-            replica, f"{replica.url} is now shard {found}, and keeps shard {wanted} for this router; start it anew"
+            replica, f"{replica.url} is now shard {found}, and keeps shard {wanted} for this router; restart it"
         )
         return None
 
