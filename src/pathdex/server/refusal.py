@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import select
+import selectors
 import socket
 import struct
 import sys
 import time
+from collections.abc import Iterable
 
 from pathdex.errors import Problem
 from pathdex.server.errors import SERVER, RequestError
@@ -55,7 +56,15 @@ def refuse_connections(listening: socket.socket) -> bool:
 
 def has_waiting(listening: socket.socket) -> bool:
     """Whether a connection waits to be accepted."""
-    return listening.fileno() >= 0 and bool(select.select([listening], [], [], 0)[0])
+    return listening.fileno() >= 0 and bool(_readable([listening], 0))
+
+
+def _readable(sockets: Iterable[socket.socket], seconds: float) -> list[socket.socket]:
+    """Those that can be read from. Unlike `select.select`, it takes file descriptors above 1,023."""
+    with selectors.DefaultSelector() as selector:
+        for one in sockets:
+            selector.register(one, selectors.EVENT_READ, one)
+        return [key.data for key, _ in selector.select(seconds)]
 
 
 def turn_away(listening: socket.socket) -> None:
@@ -75,7 +84,7 @@ def turn_away(listening: socket.socket) -> None:
                 accepted.shutdown(socket.SHUT_WR)
     until = time.monotonic() + TURN_AWAY_SECONDS
     while waiting and time.monotonic() < until:
-        for one in select.select(waiting, [], [], _QUIET_SECONDS)[0]:
+        for one in _readable(waiting, _QUIET_SECONDS):
             if not _read_some(one):
                 waiting.remove(one)
                 one.close()
