@@ -250,9 +250,7 @@ class RouterManager:
             return status
         # It still has the old split for this router, and may lose it.
         found, wanted = f"{status.index + 1} of {status.count}", f"{place.index + 1} of {place.count}"
-        self._warn(
-            replica, f"{replica.url} is now shard {found}, and keeps shard {wanted} for this router; restart it"
-        )
+        self._warn(replica, f"{replica.url} is now shard {found}, and keeps shard {wanted} for this router; restart it")
         return None
 
     def _warn(self, replica: Replica, message: str) -> None:
