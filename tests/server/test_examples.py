@@ -12,8 +12,8 @@ from tests.server.conftest import running
 
 
 @pytest.mark.parametrize("model", ["deep", "numbered"])
-def test_every_example_of_a_query_is_answered(model: str, request: pytest.FixtureRequest) -> None:
-    with running(request.getfixturevalue(model), user_store="memory") as server:
+def test_every_example_of_a_query_is_answered(model: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with running(request.getfixturevalue(model), user_store=str(tmp_path / "users.sqlite")) as server:
         paths = server.get("/openapi.json").json["paths"]
         for path in ("/v1/recommend", "/v1/similar", "/v1/explain", "/v1/why-not", "/v1/events"):
             example = paths[path]["post"]["requestBody"]["content"]["application/json"]["example"]

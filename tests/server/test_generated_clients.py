@@ -26,7 +26,7 @@ def test_a_generated_client_calls_every_endpoint(generator: str, deep: Path, tmp
     if generator == "openapi-generator" and shutil.which("java") is None:
         pytest.skip("openapi-generator needs java")
     document = tmp_path / "openapi.json"
-    with running(deep, user_store="memory", events=str(tmp_path / "events.jsonl")) as server:
+    with running(deep, user_store=str(tmp_path / "users.sqlite"), events=str(tmp_path / "events.jsonl")) as server:
         document.write_bytes(server.get("/openapi.json").body)
         made = _generate(generator, document, tmp_path)
         called = subprocess.run(
