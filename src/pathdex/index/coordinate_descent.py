@@ -18,7 +18,7 @@ from pathdex.kernels.prefetch import prefetch_lines
 from pathdex.kernels.threads import run_ranges
 from pathdex.kernels.types import Floats, Int32s, Ints, Mask
 
-_MIN_PARALLEL = 1024
+_MIN_PARALLEL = 256
 """Items per block from which threads save more than they cost to start."""
 _AHEAD = 8
 """Items between asking memory for a row, for the sizes of its first paths, and reading them."""
