@@ -28,6 +28,7 @@ NAMES = {
     "versions": "benchmarks.versions",
     "peers": "benchmarks.peers",
     "warm-start": "benchmarks.warm_start",
+    "sample-order": "benchmarks.sample_order",
     "prepare": "benchmarks.prepare",
     "stream": "benchmarks.stream",
     "stream-freshness": "benchmarks.stream_freshness",

@@ -2,6 +2,7 @@
 
     python -m benchmarks m-step                              # 10^5, 10^6 and 10^7 items
     python -m benchmarks m-step --items 100000 --items 1000000
+    python -m benchmarks m-step --items 1000000 --threads 2   # the clock, on one thread and on two in turn
     python -m benchmarks m-step --out-of-core 20000000 --folder DISK --memory 5   # a table on disk, 5 GB of memory
 
 One M-step is one call of `assign_paths`: check a table of V x S scored paths, assign path ids, then run T iterations of
@@ -95,6 +96,36 @@ def _time(items: int, repeats: int) -> MStepTime:
     return MStepTime(items, tuple(seconds), float(sizes.mean()), int(sizes.max()))
 
 
+def thread_scaling(items: int, threads: int, repeats: int) -> dict[int, list[float]]:
+    """Seconds by the clock of an M-step on one thread and on several, in turn."""
+    before = numba.get_num_threads()
+    codes, scores, counts, current = synthetic_table(items)
+    seconds: dict[int, list[float]] = {1: [], threads: []}
+    try:
+        for repeat in range(repeats + 1):
+            for number in seconds:
+                numba.set_num_threads(number)
+                begin = time.perf_counter()
+                assign_paths(codes, scores, counts, current, penalty=PENALTY, iterations=ITERATIONS)
+                if repeat > 0:  # The first one compiles.
+                    seconds[number].append(time.perf_counter() - begin)
+    finally:
+        numba.set_num_threads(before)
+    return seconds
+
+
+def report_threads(items: int, seconds: dict[int, list[float]]) -> str:
+    """A line per number of threads, and the ratio of each pair of runs."""
+    lines = [
+        f"{items:,} items, {number} threads: median {np.median(times):.2f} s ({min(times):.2f} to {max(times):.2f})"
+        for number, times in seconds.items()
+    ]
+    one, several = seconds.values()
+    ratios = np.divide(one, several)
+    lines.append(f"ratio: median {np.median(ratios):.2f} ({ratios.min():.2f} to {ratios.max():.2f})")
+    return "\n".join(lines)
+
+
 def synthetic_table(
     items: int,
 ) -> tuple[Ints, Floats, Floats, Ints]:
@@ -156,6 +187,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, action="append", help="catalogue size; repeat for several")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, help="compare one thread with so many, by the clock")
     parser.add_argument("--out-of-core", type=int, help="this many items in a table on disk instead")
     parser.add_argument("--folder", type=Path, help="where the table goes; default: the system's temporary folder")
     parser.add_argument("--memory", type=float, default=5.0, help="GB of memory for --out-of-core")
@@ -167,6 +199,11 @@ def main(arguments: Sequence[str]) -> None:
         numba.set_num_threads(1)
         figures["out_of_core"] = out_of_core(given.out_of_core, given.folder, given.memory)
         print(json.dumps(figures["out_of_core"], indent=1))
+    elif given.threads:
+        for items in given.items or ITEMS[:2]:
+            scaling = thread_scaling(items, given.threads, given.repeats)
+            print(report_threads(items, scaling), flush=True)
+            figures.setdefault("threads", []).append({"items": items, "seconds": scaling})
     else:
         times = run(given.items or ITEMS, repeats=given.repeats)
         print(report(times))
