@@ -155,6 +155,8 @@ def checks(figures: dict[str, Any], costs: Costs) -> list[tuple[str, int, float,
     for name, seconds in figures["m_step"].items():
         if int(name) > 10**6:
             rows.append(("M-step, s", int(name), costs.m_step_seconds(int(name)), seconds, ".1f"))
+    disk = figures["out_of_core_large"]
+    rows.append(("M-step from disk, s", disk["items"], costs.out_of_core * disk["items"], disk["cpu"], ".0f"))
     serving = json.loads((RESULTS / "query.json").read_text())
     for name, size in serving["growth"]["sizes"].items():
         if name != REFERENCE:
