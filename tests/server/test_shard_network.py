@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -216,8 +217,9 @@ def test_a_shard_that_is_cut_off_is_an_error_in_bounded_time_and_comes_back(clus
         cluster.links[1].shape(loss=1.0)
         status, body, seconds = query()
         assert status == 503
-        message = "shard 2 of 2 does not answer (http://10.77.1.2:8000: no response within 0.5 s)"
-        assert message in body["error"]["message"]
+        # Whether the router had kept a connection decides what is late.
+        late = "(no response within 0.5 s|no connection within 0.25 s)"
+        assert re.match(rf"shard 2 of 2 does not answer \(http://10.77.1.2:8000: {late}\)", body["error"]["message"])
         # Two attempts of half a second each, not the minute of the request or the minutes of TCP.
         assert seconds < 30
         cluster.links[1].shape(delay=1.0)
