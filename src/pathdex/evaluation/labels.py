@@ -1,0 +1,145 @@
+"""Direct labels: names beside what they name, in place of legends, without overlap.
+
+`move_apart` and `best_place` are the geometry; `label_ends` and `label_points` apply it to matplotlib axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pathdex.evaluation.visual import MUTED, readable
+
+SIZE = 8.5
+"""Points."""
+GAP = 6.0
+"""Pixels between a point and its name."""
+_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
+_RADII = (1.0, 2.0, 3.5, 5.0)
+
+
+class Box(NamedTuple):
+    """A rectangle in pixels."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def overlap(self, other: Box) -> float:
+        """The common area."""
+        width = min(self.right, other.right) - max(self.left, other.left)
+        height = min(self.top, other.top) - max(self.bottom, other.bottom)
+        return max(0.0, width) * max(0.0, height)
+
+
+def move_apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
+    """Centres as near to the wanted ones as possible, so that intervals of these sizes do not overlap.
+
+    The sum of squared moves is least. All lie between `low` and `high`; if they do not fit, they begin at `low`.
+    """
+    if not len(wanted):
+        return []
+    order = np.argsort(wanted, kind="stable")
+    lengths = np.asarray(sizes, np.float64)[order]
+    # Without the space that the earlier ones need, the order alone is left: an isotonic regression.
+    before = np.cumsum(lengths) - lengths / 2
+    blocks: list[list[float]] = []  # [sum, count] of neighbours that touch
+    for place in np.asarray(wanted, np.float64)[order] - before:
+        blocks.append([float(place), 1.0])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+            total, count = blocks.pop()
+            blocks[-1][0] += total
+            blocks[-1][1] += count
+    level = np.concatenate([np.full(int(count), total / count) for total, count in blocks])
+    level = np.maximum(np.minimum(level, high - lengths.sum()), low)
+    places = np.empty(len(order))
+    places[order] = level + before
+    found: list[float] = places.tolist()
+    return found
+
+
+def best_place(anchor: tuple[float, float], size: tuple[float, float], obstacles: Sequence[Box], bounds: Box) -> Box:
+    """Where a label of this size covers least: beside its point if that is free, else around it or further away."""
+    x, y = anchor
+    width, height = size
+    best, least = None, np.inf
+    for radius in _RADII:
+        for across, up in _DIRECTIONS:
+            left = x + across * GAP * radius - (width if across < 0 else width / 2 if across == 0 else 0)
+            middle = y + up * (GAP * radius + height / 2)
+            box = Box(left, middle - height / 2, left + width, middle + height / 2)
+            outside = width * height - box.overlap(bounds)
+            covered = 4 * outside + sum(box.overlap(other) for other in obstacles)
+            if covered < least - 1e-9:
+                best, least = box, covered
+        if least <= 1e-9:
+            break
+    assert best is not None
+    return best
+
+
+def label_ends(axes: Any, *, size: float = SIZE) -> None:
+    """Name each line of the axes where it ends; names that would overlap move apart and keep a thin connection."""
+    texts, ends = [], []
+    for line in axes.lines:
+        points = [(x, y) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True) if np.isfinite(y)]
+        if line.get_label().startswith("_") or not points:
+            continue
+        colour = readable(line.get_color())
+        style = {"va": "center", "fontsize": size, "color": colour, "clip_on": False}
+        texts.append(axes.text(1.035, 0.5, line.get_label(), transform=axes.transAxes, **style))
+        ends.append(points[-1])
+    if not texts:
+        return
+    axes.figure.draw_without_rendering()
+    frame, to_axes = axes.get_window_extent(), axes.transAxes.inverted()
+    heights = [text.get_window_extent().height for text in texts]
+    wanted = [float(axes.transData.transform(end)[1]) for end in ends]
+    spare = 0.6 * max(heights)
+    places = move_apart(wanted, [1.02 * height for height in heights], frame.y0 - spare, frame.y1 + spare)
+    for text, (x, y), place in zip(texts, ends, places, strict=True):
+        height = float(to_axes.transform((0, place))[1])
+        text.set_y(height)
+        begin = axes.transData.transform((x, y))
+        across, up = to_axes.transform(begin)
+        # From the last point to its name, if the name is not right beside it.
+        if abs(up - height) > 0.012 or across < 0.97:
+            line = axes.plot([across, 1.03], [up, height], transform=axes.transAxes, color=MUTED, linewidth=0.5)[0]
+            line.set(alpha=0.6, clip_on=False, zorder=1, label="_connection")
+
+
+def label_points(axes: Any, points: Sequence[tuple[float, float, str, str]], *, size: float = SIZE) -> None:
+    """Name points, each `(x, y, text, colour)`, where the name covers no line, marker, whisker or other name."""
+    texts = [axes.text(x, y, text, fontsize=size, color=readable(colour)) for x, y, text, colour in points]
+    axes.figure.draw_without_rendering()
+    frame = axes.get_window_extent()
+    obstacles = _drawn_boxes(axes)
+    for text, (x, y, *_) in zip(texts, points, strict=True):
+        extent = text.get_window_extent()
+        anchor = axes.transData.transform((x, y))
+        box = best_place(anchor, (extent.width, extent.height), obstacles, Box(*frame.extents))
+        place = axes.transData.inverted().transform((box.left, (box.bottom + box.top) / 2))
+        text.set(position=tuple(place), va="center", ha="left")
+        obstacles.append(box)
+
+
+def _drawn_boxes(axes: Any, step: float = 4.0, half: float = 3.0) -> list[Box]:
+    """Small boxes along everything that is drawn: lines with their markers, and whiskers."""
+    paths = [(line.get_xydata(), line.get_linestyle() != "None") for line in axes.lines if line.get_visible()]
+    for collection in axes.collections:
+        paths += [(segment, True) for segment in getattr(collection, "get_segments", list)()]
+    boxes = []
+    for points, joined in paths:
+        pixels = axes.transData.transform(np.asarray(points, np.float64))
+        pixels = pixels[np.isfinite(pixels).all(axis=1)]
+        if joined and len(pixels) > 1:
+            parts = []
+            for begin, end in zip(pixels[:-1], pixels[1:], strict=True):
+                count = 1 + int(np.hypot(*(end - begin)) / step)
+                parts.append(begin + (end - begin) * np.linspace(0, 1, count)[:, None])
+            pixels = np.concatenate([*parts, pixels[-1:]])
+        boxes += [Box(x - half, y - half, x + half, y + half) for x, y in pixels]
+    return boxes
