@@ -46,10 +46,10 @@ def ratio_standard_error(numerators: ArrayLike, denominators: ArrayLike) -> floa
     return float(residuals.std(ddof=1) * math.sqrt(len(residuals)) / below.sum())
 
 
-def whisker_words(seeds: int, half_widths: Iterable[float | None]) -> str:
-    """What the whiskers of a figure are; empty if it has none. `seeds` is the number that every figure averages."""
+def interval_words(seeds: int, half_widths: Iterable[float | None], drawn_as: str = "Whiskers") -> str:
+    """What the intervals in a figure are; empty if it has none. `seeds` is the number that every value averages."""
     known = [one is not None for one in half_widths]
     if not any(known):
         return ""
     whose = f"over {seeds} seeds (Student's t)" if seeds > 1 else "over the test users of one seed"
-    return f"Whiskers{'' if all(known) else ', where known'}: 95% intervals {whose}."
+    return f"{drawn_as}{'' if all(known) else ', where known'}: 95% intervals {whose}."

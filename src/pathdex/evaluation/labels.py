@@ -5,16 +5,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pathdex.evaluation.visual import MUTED, readable
 
+Floats: TypeAlias = NDArray[np.float64]
+
 SIZE = 8.5
 """Points."""
-GAP = 6.0
+GAP = 8.0
 """Pixels between a point and its name."""
 _DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
 _RADII = (1.0, 2.0, 3.5, 5.0)
@@ -94,7 +98,7 @@ def label_ends(axes: Any, *, size: float = SIZE) -> None:
         ends.append(points[-1])
     if not texts:
         return
-    axes.figure.draw_without_rendering()
+    lay_out(axes)
     frame, to_axes = axes.get_window_extent(), axes.transAxes.inverted()
     heights = [text.get_window_extent().height for text in texts]
     wanted = [float(axes.transData.transform(end)[1]) for end in ends]
@@ -106,7 +110,7 @@ def label_ends(axes: Any, *, size: float = SIZE) -> None:
         begin = axes.transData.transform((x, y))
         across, up = to_axes.transform(begin)
         # From the last point to its name, if the name is not right beside it.
-        if abs(up - height) > 0.012 or across < 0.97:
+        if abs(up - height) > 0.012 or across < 0.9:
             line = axes.plot([across, 1.03], [up, height], transform=axes.transAxes, color=MUTED, linewidth=0.5)[0]
             line.set(alpha=0.6, clip_on=False, zorder=1, label="_connection")
 
@@ -114,7 +118,7 @@ def label_ends(axes: Any, *, size: float = SIZE) -> None:
 def label_points(axes: Any, points: Sequence[tuple[float, float, str, str]], *, size: float = SIZE) -> None:
     """Name points, each `(x, y, text, colour)`, where the name covers no line, marker, whisker or other name."""
     texts = [axes.text(x, y, text, fontsize=size, color=readable(colour)) for x, y, text, colour in points]
-    axes.figure.draw_without_rendering()
+    lay_out(axes)
     frame = axes.get_window_extent()
     obstacles = _drawn_boxes(axes)
     for text, (x, y, *_) in zip(texts, points, strict=True):
@@ -126,7 +130,32 @@ def label_points(axes: Any, points: Sequence[tuple[float, float, str, str]], *, 
         obstacles.append(box)
 
 
-def _drawn_boxes(axes: Any, step: float = 4.0, half: float = 3.0) -> list[Box]:
+def label_lines(axes: Any, *, size: float = SIZE) -> None:
+    """Name each line of the axes beside the point that is furthest from the other lines."""
+    lay_out(axes)
+    named = [line for line in axes.lines if not line.get_label().startswith("_")]
+    pixels = [axes.transData.transform(line.get_xydata()) for line in named]
+    dense = [_along(points) for points in pixels]
+    chosen = []
+    for number, (line, points) in enumerate(zip(named, pixels, strict=True)):
+        others = [one for place, one in enumerate(dense) if place != number]
+        best = clearest_point(points, np.concatenate(others)) if others else len(points) // 2
+        chosen.append((*line.get_xydata()[best], line.get_label(), line.get_color()))
+    label_points(axes, chosen, size=size)
+
+
+def clearest_point(points: Floats, others: Floats) -> int:
+    """The number of the point that is furthest from the nearest of the others."""
+    distances = np.hypot(*(points[:, None] - others[None]).transpose(2, 0, 1))
+    return int(distances.min(axis=1).argmax())
+
+
+def lay_out(axes: Any) -> None:
+    """Place everything in the figure of the axes, so that texts can be measured."""
+    axes.figure.canvas.figure.draw_without_rendering()
+
+
+def _drawn_boxes(axes: Any, half: float = 3.0) -> list[Box]:
     """Small boxes along everything that is drawn: lines with their markers, and whiskers."""
     paths = [(line.get_xydata(), line.get_linestyle() != "None") for line in axes.lines if line.get_visible()]
     for collection in axes.collections:
@@ -135,11 +164,14 @@ def _drawn_boxes(axes: Any, step: float = 4.0, half: float = 3.0) -> list[Box]:
     for points, joined in paths:
         pixels = axes.transData.transform(np.asarray(points, np.float64))
         pixels = pixels[np.isfinite(pixels).all(axis=1)]
-        if joined and len(pixels) > 1:
-            parts = []
-            for begin, end in zip(pixels[:-1], pixels[1:], strict=True):
-                count = 1 + int(np.hypot(*(end - begin)) / step)
-                parts.append(begin + (end - begin) * np.linspace(0, 1, count)[:, None])
-            pixels = np.concatenate([*parts, pixels[-1:]])
-        boxes += [Box(x - half, y - half, x + half, y + half) for x, y in pixels]
+        boxes += [Box(x - half, y - half, x + half, y + half) for x, y in (_along(pixels) if joined else pixels)]
     return boxes
+
+
+def _along(pixels: Floats, step: float = 4.0) -> Floats:
+    """Points every few pixels along a line."""
+    parts = [pixels[-1:]]
+    for begin, end in itertools.pairwise(pixels):
+        count = 1 + int(np.hypot(*(end - begin)) / step)
+        parts.append(begin + (end - begin) * np.linspace(0, 1, count)[:, None])
+    return np.concatenate(parts)

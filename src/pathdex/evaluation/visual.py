@@ -12,10 +12,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
 INK, MUTED, LINE, PANEL = "#1B1F24", "#57606A", "#D0D7DE", "#F5F7FA"
 """Text, secondary text, rules and quiet areas."""
-TEXT_CONTRAST, SHAPE_CONTRAST = 4.5, 3.0
-"""Least contrast of text and of lines and bars to their ground, as in WCAG 2.2 AA."""
+TEXT_CONTRAST = 4.5
+"""Least contrast of text to its ground, as in WCAG 2.2 AA."""
+
+
+DECILES = 10
+"""Shades of a chart of popularity deciles."""
 
 
 @cache
@@ -44,10 +50,15 @@ def series_colour(number: int) -> str:
     return series[number % len(series)]
 
 
-def shades() -> list[str]:
-    """From little to much."""
-    found: list[str] = palette()["sequential"]["light"]
-    return found
+def shades(count: int | None = None, theme: str = "light") -> list[str]:
+    """Colours from little to much; with `count`, so many in between, without the palest."""
+    found: list[str] = palette()["sequential"][theme]
+    if count is None:
+        return found
+    channels = np.array([[int(one[place : place + 2], 16) for place in (1, 3, 5)] for one in found[1:]])
+    places = np.linspace(0, len(channels) - 1, count)
+    mixed = np.column_stack([np.interp(places, range(len(channels)), column) for column in channels.T])
+    return ["#" + "".join(f"{round(one):02X}" for one in row) for row in mixed]
 
 
 def plain(axes: Any, title: str = "", *, grid: str = "") -> None:
@@ -88,11 +99,12 @@ def contrast(first: str, second: str) -> float:
 
 
 def on_dark(colour: str) -> str:
-    """What a colour of a chart becomes on a dark page: its own dark value, or lighter until it is seen."""
+    """What a colour of a chart becomes on a dark page: its own dark value, or lighter until text in it is read."""
     found = palette()
-    known = dict(zip(found["sequential"]["light"], found["sequential"]["dark"], strict=True))
+    known = dict(zip(shades(), shades(theme="dark"), strict=True))
+    known |= dict(zip(shades(DECILES), shades(DECILES, "dark"), strict=True))
     known |= {one["light"]: one["dark"] for one in found["surfaces"].values()}
-    return known.get(colour.upper()) or readable(colour, found["surfaces"]["background"]["dark"], SHAPE_CONTRAST)
+    return known.get(colour.upper()) or readable(colour, found["surfaces"]["background"]["dark"])
 
 
 def palette_css() -> str:
