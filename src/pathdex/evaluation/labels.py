@@ -38,6 +38,11 @@ class Box(NamedTuple):
         height = min(self.top, other.top) - max(self.bottom, other.bottom)
         return max(0.0, width) * max(0.0, height)
 
+    def holds(self, other: Box) -> bool:
+        """Whether the other rectangle is inside this one."""
+        lower = self.left <= other.left and self.bottom <= other.bottom
+        return lower and other.right <= self.right and other.top <= self.top
+
 
 def move_apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
     """Centres as near to the wanted ones as possible, so that intervals of these sizes do not overlap.
@@ -65,12 +70,19 @@ def move_apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high
     return found
 
 
-def best_place(anchor: tuple[float, float], size: tuple[float, float], obstacles: Sequence[Box], bounds: Box) -> Box:
+def best_place(
+    anchor: tuple[float, float],
+    size: tuple[float, float],
+    obstacles: Sequence[Box],
+    bounds: Box,
+    *,
+    radii: Sequence[float] = _RADII,
+) -> Box:
     """Where a label of this size covers least: beside its point if that is free, else around it or further away."""
     x, y = anchor
     width, height = size
     best, least = None, np.inf
-    for radius in _RADII:
+    for radius in radii:
         for across, up in _DIRECTIONS:
             left = x + across * GAP * radius - (width if across < 0 else width / 2 if across == 0 else 0)
             middle = y + up * (GAP * radius + height / 2)
@@ -125,29 +137,39 @@ def label_points(axes: Any, points: Sequence[tuple[float, float, str, str]], *, 
         extent = text.get_window_extent()
         anchor = axes.transData.transform((x, y))
         box = best_place(anchor, (extent.width, extent.height), obstacles, Box(*frame.extents))
-        place = axes.transData.inverted().transform((box.left, (box.bottom + box.top) / 2))
-        text.set(position=tuple(place), va="center", ha="left")
+        _put(axes, text, box)
         obstacles.append(box)
 
 
 def label_lines(axes: Any, *, size: float = SIZE) -> None:
-    """Name each line of the axes beside the point that is furthest from the other lines."""
-    lay_out(axes)
+    """Name each line of the axes where there is room beside it, as far from the other lines as possible."""
     named = [line for line in axes.lines if not line.get_label().startswith("_")]
+    texts = [axes.text(0, 0, line.get_label(), fontsize=size, color=readable(line.get_color())) for line in named]
+    lay_out(axes)
+    frame, obstacles = Box(*axes.get_window_extent().extents), _drawn_boxes(axes)
     pixels = [axes.transData.transform(line.get_xydata()) for line in named]
     dense = [_along(points) for points in pixels]
-    chosen = []
-    for number, (line, points) in enumerate(zip(named, pixels, strict=True)):
+    for number, (text, points) in enumerate(zip(texts, pixels, strict=True)):
         others = [one for place, one in enumerate(dense) if place != number]
-        best = clearest_point(points, np.concatenate(others)) if others else len(points) // 2
-        chosen.append((*line.get_xydata()[best], line.get_label(), line.get_color()))
-    label_points(axes, chosen, size=size)
+        anchors = clearest_first(points, np.concatenate(others)) if others else points[len(points) // 2 :]
+        extent = text.get_window_extent()
+        sizes = extent.width, extent.height
+        beside = (best_place(tuple(one), sizes, obstacles, frame, radii=_RADII[:1]) for one in anchors)
+        free = (box for box in beside if frame.holds(box) and not any(box.overlap(one) for one in obstacles))
+        box = next(free, None) or best_place(tuple(anchors[0]), sizes, obstacles, frame)
+        _put(axes, text, box)
+        obstacles.append(box)
 
 
-def clearest_point(points: Floats, others: Floats) -> int:
-    """The number of the point that is furthest from the nearest of the others."""
-    distances = np.hypot(*(points[:, None] - others[None]).transpose(2, 0, 1))
-    return int(distances.min(axis=1).argmax())
+def clearest_first(points: Floats, others: Floats) -> Floats:
+    """The points by their distance to the nearest of the others, the furthest first."""
+    distances = np.hypot(*(points[:, None] - others[None]).transpose(2, 0, 1)).min(axis=1)
+    return points[np.argsort(-distances, kind="stable")]
+
+
+def _put(axes: Any, text: Any, box: Box) -> None:
+    place = axes.transData.inverted().transform((box.left, (box.bottom + box.top) / 2))
+    text.set(position=tuple(place), va="center", ha="left")
 
 
 def lay_out(axes: Any) -> None:
