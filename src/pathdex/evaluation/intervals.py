@@ -27,14 +27,15 @@ def half_width(seeds: int, deviation: float | None, standard_error: float | None
 def mean_and_half_width(
     values: Sequence[float | None], standard_errors: Sequence[float | None]
 ) -> tuple[float | None, float | None]:
-    """The mean over the seeds and half of its interval, from the value and the standard error of each seed."""
+    """The mean over the seeds and half of its interval, from the value and the standard error of each seed.
+
+    A seed without a value leaves the mean of the others, without an interval.
+    """
     known = [(value, error) for value, error in zip(values, standard_errors, strict=True) if value is not None]
     if not known:
         return None, None
     mean, deviation = spread([value for value, _ in known])
-    # With several seeds, one of which has no value, the interval over the users of another would mean something else.
-    error = known[0][1] if len(values) == 1 else None
-    return mean, half_width(len(known), deviation, error)
+    return mean, half_width(len(known), deviation, known[0][1]) if len(known) == len(values) else None
 
 
 def ratio_standard_error(numerators: ArrayLike, denominators: ArrayLike) -> float | None:

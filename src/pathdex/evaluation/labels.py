@@ -18,8 +18,10 @@ Floats: TypeAlias = NDArray[np.float64]
 
 SIZE = 8.5
 """Points."""
-GAP = 8.0
-"""Pixels between a point and its name."""
+GAP = 6.0
+"""Points between a point and its name."""
+MARK = 3.5
+"""Half the width of a marker, in points."""
 _DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
 _RADII = (1.0, 2.0, 3.5, 5.0)
 
@@ -76,6 +78,7 @@ def best_place(
     obstacles: Sequence[Box],
     bounds: Box,
     *,
+    gap: float = GAP,
     radii: Sequence[float] = _RADII,
 ) -> Box:
     """Where a label of this size covers least: beside its point if that is free, else around it or further away."""
@@ -84,8 +87,8 @@ def best_place(
     best, least = None, np.inf
     for radius in radii:
         for across, up in _DIRECTIONS:
-            left = x + across * GAP * radius - (width if across < 0 else width / 2 if across == 0 else 0)
-            middle = y + up * (GAP * radius + height / 2)
+            left = x + across * gap * radius - (width if across < 0 else width / 2 if across == 0 else 0)
+            middle = y + up * (gap * radius + height / 2)
             box = Box(left, middle - height / 2, left + width, middle + height / 2)
             outside = width * height - box.overlap(bounds)
             covered = 4 * outside + sum(box.overlap(other) for other in obstacles)
@@ -132,11 +135,11 @@ def label_points(axes: Any, points: Sequence[tuple[float, float, str, str]], *, 
     texts = [axes.text(x, y, text, fontsize=size, color=readable(colour)) for x, y, text, colour in points]
     lay_out(axes)
     frame = axes.get_window_extent()
-    obstacles = _drawn_boxes(axes)
+    obstacles, gap = _drawn_boxes(axes), GAP * _pixels_per_point(axes)
     for text, (x, y, *_) in zip(texts, points, strict=True):
         extent = text.get_window_extent()
         anchor = axes.transData.transform((x, y))
-        box = best_place(anchor, (extent.width, extent.height), obstacles, Box(*frame.extents))
+        box = best_place(anchor, (extent.width, extent.height), obstacles, Box(*frame.extents), gap=gap)
         _put(axes, text, box)
         obstacles.append(box)
 
@@ -147,6 +150,7 @@ def label_lines(axes: Any, *, size: float = SIZE) -> None:
     texts = [axes.text(0, 0, line.get_label(), fontsize=size, color=readable(line.get_color())) for line in named]
     lay_out(axes)
     frame, obstacles = Box(*axes.get_window_extent().extents), _drawn_boxes(axes)
+    gap = GAP * _pixels_per_point(axes)
     pixels = [axes.transData.transform(line.get_xydata()) for line in named]
     dense = [_along(points) for points in pixels]
     for number, (text, points) in enumerate(zip(texts, pixels, strict=True)):
@@ -154,9 +158,9 @@ def label_lines(axes: Any, *, size: float = SIZE) -> None:
         anchors = clearest_first(points, np.concatenate(others)) if others else points[len(points) // 2 :]
         extent = text.get_window_extent()
         sizes = extent.width, extent.height
-        beside = (best_place(tuple(one), sizes, obstacles, frame, radii=_RADII[:1]) for one in anchors)
+        beside = (best_place(tuple(one), sizes, obstacles, frame, gap=gap, radii=_RADII[:1]) for one in anchors)
         free = (box for box in beside if frame.holds(box) and not any(box.overlap(one) for one in obstacles))
-        box = next(free, None) or best_place(tuple(anchors[0]), sizes, obstacles, frame)
+        box = next(free, None) or best_place(tuple(anchors[0]), sizes, obstacles, frame, gap=gap)
         _put(axes, text, box)
         obstacles.append(box)
 
@@ -177,12 +181,16 @@ def lay_out(axes: Any) -> None:
     axes.figure.canvas.figure.draw_without_rendering()
 
 
-def _drawn_boxes(axes: Any, half: float = 3.0) -> list[Box]:
+def _pixels_per_point(axes: Any) -> float:
+    return float(axes.figure.canvas.figure.dpi) / 72
+
+
+def _drawn_boxes(axes: Any) -> list[Box]:
     """Small boxes along everything that is drawn: lines with their markers, and whiskers."""
     paths = [(line.get_xydata(), line.get_linestyle() != "None") for line in axes.lines if line.get_visible()]
     for collection in axes.collections:
         paths += [(segment, True) for segment in getattr(collection, "get_segments", list)()]
-    boxes = []
+    boxes, half = [], MARK * _pixels_per_point(axes)
     for points, joined in paths:
         pixels = axes.transData.transform(np.asarray(points, np.float64))
         pixels = pixels[np.isfinite(pixels).all(axis=1)]

@@ -106,9 +106,8 @@ def popularity_figure(truth: Row, methods: Sequence[Row], n: int, seeds: int) ->
     return Chart(
         figure,
         sentences(
-            "What each method recommends, by popularity of the items, beside the test users' truth; most of the long "
-            "tail first.",
-            "The numbers are deciles: 1 is the most popular tenth of the catalogue.",
+            "Recommendations by popularity decile, 1 to 10 from the most popular, beside the test users' truth; the "
+            "longest tail first.",
             words,
         ),
     )

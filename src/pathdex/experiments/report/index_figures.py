@@ -67,10 +67,9 @@ def sensitivity_figure(sensitivity: Mapping[str, Sequence[Row]], n: int, seed: i
     for axes in grid[:, -1]:
         label_ends(axes)
     caption = (
-        f"Recall, precision and F against K, J, B and alpha; test users of seed {seed}.",
-        f"Solid: with beam B. Dashed: with {10 * n:,} candidates. Dotted: the base values.",
+        f"Recall, precision and F against K, J, B and alpha, seed {seed}.",
+        f"Solid: with beam B; dashed: with {10 * n:,} candidates; dotted: the base values.",
         interval_words(1, halves, "Shaded"),
-        "All points share their users; the tables have the paired tests.",
     )
     return Chart(figure, sentences(*caption))
 
@@ -112,7 +111,7 @@ def loss_figure(losses: Sequence[Row], n: int) -> Chart:
         "The stages share their users and seeds, so their differences are surer than the whiskers." if words else ""
     )
     caption = (
-        "Left: F over all items, over the candidates by the same score, and of the final answer.",
+        "Left: F over all items, over the candidates by the same score, and of the final answer. "
         "Right: the share of brute force's answer among the candidates.",
         words,
         shared,
