@@ -141,6 +141,7 @@ def _f_measure(items: NDArray[np.int64], truth: Ragged) -> NDArray[np.float64]:
 def _loss(options: Mapping[str, Any], filter_seen: bool, parts: Sequence[tuple[NDArray[Any], ...]]) -> Loss:
     """Join the batches: candidates, occurrences of brute force's items, whether they are kept, and three F."""
     candidates, occurrences, kept, *f_measures = (np.concatenate(column) for column in zip(*parts, strict=True))
+    brute_force, structure, final = f_measures
     shares, errors = {}, {}
     for low, high in POPULARITY_BUCKETS:
         among = (occurrences >= low) & (occurrences <= (np.inf if high is None else high))  # (user, place)
@@ -149,15 +150,19 @@ def _loss(options: Mapping[str, Any], filter_seen: bool, parts: Sequence[tuple[N
         errors[name] = ratio_standard_error((kept & among).sum(axis=1), among.sum(axis=1))
     known = kept[occurrences >= 0]
     return Loss(
-        options.get("beam"),
-        options.get("candidates"),
-        filter_seen,
-        float(candidates.mean()),
-        float(known.mean()) if len(known) else 1.0,
-        shares,
-        *(float(f.mean()) for f in f_measures),
-        *(standard_error(f) for f in f_measures),
-        errors,
+        beam=options.get("beam"),
+        candidate_budget=options.get("candidates"),
+        filter_seen=filter_seen,
+        candidates=float(candidates.mean()),
+        kept=float(known.mean()) if len(known) else 1.0,
+        kept_by_popularity=shares,
+        f_brute_force=float(brute_force.mean()),
+        f_structure=float(structure.mean()),
+        f_final=float(final.mean()),
+        f_brute_force_standard_error=standard_error(brute_force),
+        f_structure_standard_error=standard_error(structure),
+        f_final_standard_error=standard_error(final),
+        kept_by_popularity_standard_error=errors,
     )
 
 

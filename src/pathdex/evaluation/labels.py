@@ -40,6 +40,12 @@ class Box(NamedTuple):
         height = min(self.top, other.top) - max(self.bottom, other.bottom)
         return max(0.0, width) * max(0.0, height)
 
+    def near(self, point: Sequence[float], distance: float) -> bool:
+        """Whether a point is at most so far away."""
+        across = max(self.left - point[0], 0, point[0] - self.right)
+        up = max(self.bottom - point[1], 0, point[1] - self.top)
+        return bool(np.hypot(across, up) <= distance)
+
     def holds(self, other: Box) -> bool:
         """Whether the other rectangle is inside this one."""
         lower = self.left <= other.left and self.bottom <= other.bottom
@@ -107,7 +113,7 @@ def label_ends(axes: Any, *, size: float = SIZE) -> None:
         points = [(x, y) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True) if np.isfinite(y)]
         if line.get_label().startswith("_") or not points:
             continue
-        colour = readable(line.get_color())
+        colour = _text_colour(line)
         style = {"va": "center", "fontsize": size, "color": colour, "clip_on": False}
         texts.append(axes.text(1.035, 0.5, line.get_label(), transform=axes.transAxes, **style))
         ends.append(points[-1])
@@ -147,7 +153,7 @@ def label_points(axes: Any, points: Sequence[tuple[float, float, str, str]], *, 
 def label_lines(axes: Any, *, size: float = SIZE) -> None:
     """Name each line of the axes where there is room beside it, as far from the other lines as possible."""
     named = [line for line in axes.lines if not line.get_label().startswith("_")]
-    texts = [axes.text(0, 0, line.get_label(), fontsize=size, color=readable(line.get_color())) for line in named]
+    texts = [axes.text(0, 0, line.get_label(), fontsize=size, color=_text_colour(line)) for line in named]
     lay_out(axes)
     frame, obstacles = Box(*axes.get_window_extent().extents), _drawn_boxes(axes)
     gap = GAP * _pixels_per_point(axes)
@@ -155,13 +161,17 @@ def label_lines(axes: Any, *, size: float = SIZE) -> None:
     dense = [_along(points) for points in pixels]
     for number, (text, points) in enumerate(zip(texts, pixels, strict=True)):
         others = [one for place, one in enumerate(dense) if place != number]
-        anchors = clearest_first(points, np.concatenate(others)) if others else points[len(points) // 2 :]
+        anchors = clearest_first(_along(points, 12), np.concatenate(others)) if others else points[len(points) // 2 :]
         extent = text.get_window_extent()
         sizes = extent.width, extent.height
         beside = (best_place(tuple(one), sizes, obstacles, frame, gap=gap, radii=_RADII[:1]) for one in anchors)
         free = (box for box in beside if frame.holds(box) and not any(box.overlap(one) for one in obstacles))
         box = next(free, None) or best_place(tuple(anchors[0]), sizes, obstacles, frame, gap=gap)
         _put(axes, text, box)
+        if not any(box.near(one, 2 * gap) for one in anchors):
+            end = axes.transData.inverted().transform((box.left - 2, (box.bottom + box.top) / 2))
+            begin = axes.transData.inverted().transform(anchors[0])
+            axes.plot(*zip(begin, end, strict=True), color=MUTED, linewidth=0.5, alpha=0.6, label="_connection")
         obstacles.append(box)
 
 
@@ -176,6 +186,12 @@ def _put(axes: Any, text: Any, box: Box) -> None:
     text.set(position=tuple(place), va="center", ha="left")
 
 
+def _text_colour(line: Any) -> str:
+    from matplotlib.colors import to_hex
+
+    return readable(to_hex(line.get_color()))
+
+
 def lay_out(axes: Any) -> None:
     """Place everything in the figure of the axes, so that texts can be measured."""
     axes.figure.canvas.figure.draw_without_rendering()
@@ -187,13 +203,14 @@ def _pixels_per_point(axes: Any) -> float:
 
 def _drawn_boxes(axes: Any) -> list[Box]:
     """Small boxes along everything that is drawn: lines with their markers, and whiskers."""
-    paths = [(line.get_xydata(), line.get_linestyle() != "None") for line in axes.lines if line.get_visible()]
+    # A line across the axes has coordinates of its own.
+    paths = [(one.get_transform().transform(one.get_xydata()), one.get_linestyle() != "None") for one in axes.lines]
     for collection in axes.collections:
-        paths += [(segment, True) for segment in getattr(collection, "get_segments", list)()]
+        segments = getattr(collection, "get_segments", list)()
+        paths += [(axes.transData.transform(segment), True) for segment in segments]
     boxes, half = [], MARK * _pixels_per_point(axes)
     for points, joined in paths:
-        pixels = axes.transData.transform(np.asarray(points, np.float64))
-        pixels = pixels[np.isfinite(pixels).all(axis=1)]
+        pixels = points[np.isfinite(points).all(axis=1)]
         boxes += [Box(x - half, y - half, x + half, y + half) for x, y in (_along(pixels) if joined else pixels)]
     return boxes
 

@@ -91,7 +91,7 @@ def plot_index(
 def _draw_largest(axes: Any, paths: Sequence[ShownPath]) -> None:
     common = ", what their items have in common," if any(one.label for one in paths) else ""
     plain(axes, f"The paths with the most items: how many{common} and the most popular of them")
-    places = np.arange(len(paths), 0, -1)
+    places = list(range(len(paths), 0, -1))
     widest = max(one.size for one in paths)
     axes.barh(places, [one.size for one in paths], color=OWN, height=0.62)
     axes.set_yticks(places, ["-".join(map(str, one.nodes)) for one in paths])

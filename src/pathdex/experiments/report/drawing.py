@@ -41,7 +41,7 @@ def sentences(*parts: str) -> str:
 def line_style(line: int | str) -> dict[str, Any]:
     """Colour, marker and dash of a line by its number or its method; the colour of a method is the same everywhere."""
     names = list(ESTIMATORS)
-    place = (names.index(line) if line in names else len(names)) if isinstance(line, str) else line
+    place = (names.index(line) if line in names else len(names)) if isinstance(line, str) else line % len(MARKS)
     colour = method_colour(line) if isinstance(line, str) else COLOURS[place % len(COLOURS)]
     mark, dash = MARKS[place % len(MARKS)], DASHES[place % len(DASHES)]
     return {"color": colour, "marker": mark, "linestyle": dash, "markersize": 5}
@@ -115,7 +115,7 @@ def subplots(height: float, rows: int = 1, columns: int = 1, *, width: float = 9
     """A figure and its axes."""
     from matplotlib.figure import Figure as Canvas
 
-    figure = Canvas(figsize=(width, height), layout="constrained")
+    figure: Any = Canvas(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
     axes = figure.subplots(rows, columns, **sharing)
     for one in figure.axes:
