@@ -89,7 +89,7 @@ def test_no_text_of_the_plot_covers_another_one(tmp_path: Path, monkeypatch: pyt
     label = "a long label · of a path · with words"
     largest = [ShownPath((9, place), 30 - place, label, 4 * [title]) for place in range(10)]
     loads = [np.array([9, 5, 2, 1]), np.array([6, 5, 4, 3]), np.array([8, 6, 2, 0])]
-    three_layers = replace(HEALTH, dead_nodes=[0, 0, 1])
+    three_layers = replace(HEALTH, dead_nodes=(0, 0, 1))
     figure = drawn_figure(tmp_path, monkeypatch, three_layers, largest=largest, loads=loads)
     assert_readable(figure)
     shown = {text for text, _ in texts(figure)}

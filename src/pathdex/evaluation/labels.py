@@ -206,7 +206,7 @@ def _drawn_boxes(axes: Any) -> list[Box]:
     # A line across the axes has coordinates of its own.
     paths = [(one.get_transform().transform(one.get_xydata()), one.get_linestyle() != "None") for one in axes.lines]
     for collection in axes.collections:
-        segments = getattr(collection, "get_segments", list)()
+        segments: list[Any] = getattr(collection, "get_segments", list)()
         paths += [(axes.transData.transform(segment), True) for segment in segments]
     boxes, half = [], MARK * _pixels_per_point(axes)
     for points, joined in paths:
