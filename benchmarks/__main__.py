@@ -37,6 +37,7 @@ NAMES = {
     "stream-soak": "benchmarks.stream_soak",
     "stream-cold-start": "benchmarks.stream_cold_start",
     "distributed": "benchmarks.distributed",
+    "plots": "benchmarks.plots",
 }
 GROUPS = {"serving": SERVING}
 

@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.plots import new_axes, style, write
+from benchmarks.report import Report
+from pathdex.evaluation.intervals import half_width
+from pathdex.evaluation.labels import label_lines
+from pathdex.evaluation.visual import MUTED
+from pathdex.experiments.report.drawing import plain_log, whiskers
 
 FASTEST = 50.0
 """Curves are compared from so many microseconds per query on."""
@@ -73,20 +78,41 @@ def _compare(own: Sequence[Point], curve: Sequence[Point], spent: float) -> dict
 
 def draw(file: Path, name: str, figures: dict[str, Any]) -> None:
     """Plot all curves of one data set."""
+    users, exact = figures["users"], figures["brute_force"]
+    caption = (
+        f"Up and to the left is better. Whisker at brute force: 95% interval over {users:,} users; all methods share "
+        "these users, so their differences are surer than it."
+    )
     title = f"{name}: {figures['items']:,} items, one thread, without the encoder"
-    figure, axes = new_axes(title, "CPU microseconds per query", f"recall@{figures['n']} of the held-out truth, %")
+    y = f"recall@{figures['n']} of the held-out truth, in %"
+    figure, axes = new_axes(title, "CPU microseconds per query", y, caption, height=5.0)
     axes.set_xscale("log")
-    axes.axvline(FASTEST, color="#bbbbbb", linewidth=1, linestyle=":")
+    brute = {**style("brute force"), "marker": "X", "markersize": 7, "linestyle": "none"}
+    time, recall = exact["cpu_microseconds"], 100 * exact["recall"]
+    axes.axhline(recall, color=MUTED, linewidth=0.8, linestyle=":", label="_")
+    axes.plot([time], [recall], label="brute force", **brute)
+    half = half_width(1, None, exact["standard_error"])
+    whiskers(axes, [time], [recall], [None if half is None else 100 * half], brute["color"])
     measured = {family: row for family, row in figures["families"].items() if "frontier" in row}
-    for number, (family, row) in enumerate(measured.items()):
+    for family, row in measured.items():
         times, recalls = np.array(row["frontier"]).T
-        axes.plot(times, 100 * recalls, label=family, linewidth=1.1, **style(number))
-    for key, label, line in (("deep_retrieval", "Deep Retrieval", "-"), ("index_alone", "without neighbours", "--")):
-        if points := figures[key]["points"]:
+        axes.plot(times, 100 * recalls, label=family, linewidth=1.1, **style(family))
+    own = {**style("Deep Retrieval"), "marker": "", "linewidth": 2.6}
+    for key, label, dash in (
+        ("deep_retrieval", "Deep Retrieval", "-"),
+        ("index_alone", "Deep Retrieval without neighbours", "--"),
+    ):
+        if points := figures.get(key, {}).get("points"):
             times, recalls = np.array(frontier(time_and_recall(points.values()))).T
-            axes.plot(times, 100 * recalls, line, color="black", linewidth=2.4, label=label)
-    exact = figures["brute_force"]
-    axes.axhline(100 * exact["recall"], color="#888888", linewidth=1, linestyle=":")
-    axes.plot(exact["cpu_microseconds"], 100 * exact["recall"], "x", color="#555555", markersize=8, label="brute force")
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
+            axes.plot(times, 100 * recalls, **{**own, "linestyle": dash}, label=label)
+    plain_log(axes.xaxis)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    label_lines(axes)
     write(figure, file)
+
+
+def redraw(report: Report) -> None:
+    """Draw the plots of the stored results again."""
+    for name, figures in report.parts.items():
+        if "families" in figures:
+            draw(report.plot_file(f"-{name}"), name, figures)

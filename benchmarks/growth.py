@@ -14,7 +14,7 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.exhaustive import Exhaustive
-from benchmarks.plots import curves
+from benchmarks.query_plots import draw_growth
 from benchmarks.report import Report
 from benchmarks.synthetic import open_model, save_synthetic
 from benchmarks.timing import Task, alternate, ratio, shown
@@ -96,12 +96,7 @@ def _time(sizes: Sizes, saved: dict[int, Path], report: Report) -> None:
             shown(row["brute_force_over_smallest"]),
         )
     report.add("growth", {"sizes": figures, "wanted": "growth of at most 2 over 100 times the items"}, table)
-    xs = [int(name) for name in times]
-    lines = {
-        "Deep Retrieval, whole query": (xs, [times[name].microseconds for name in times]),
-        "brute force, without encoding": (xs, [exhaustive[name].microseconds for name in times]),
-    }
-    curves(report.plot_file("-growth"), lines, "Query time, fixed path size", "items", "microseconds")
+    draw_growth(figures, report)
 
 
 def _open(folder: Path, items: int, repeats: int, report: Report) -> None:

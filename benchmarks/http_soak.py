@@ -12,9 +12,11 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.load import Load, RunningLoad
-from benchmarks.plots import COLOURS, new_axes, write
+from benchmarks.plots import new_axes, write
 from benchmarks.report import Report
 from benchmarks.server_process import ServerProcess, put_in_place
+from pathdex.evaluation.labels import label_ends
+from pathdex.evaluation.visual import INK, MUTED, series_colour
 from pathdex.storage.bundle import bundle_version
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ def run(asked: Asked, link: Path, bundles: list[Path], plan: Plan, folder: Path,
         }
     figures = _figures(result, probe, samples, swaps, taken, plan)
     report.add("soak", figures, _table(figures))
-    _draw(report.plot_file("-soak"), samples, swaps, plan)
+    _draw(report.plot_file("-soak"), samples, plan.minutes, plan.swap_seconds)
 
 
 def _watch(
@@ -168,18 +170,24 @@ def _table(figures: dict[str, Any]) -> Table:
     return table
 
 
-def _draw(file: Path, samples: list[dict[str, float]], swaps: list[float], plan: Plan) -> None:
-    title = f"{plan.minutes:g} minutes of load, a model reload at every line"
-    figure, axes = new_axes(title, "minutes", "MB of all server processes")
-    minutes = [one["seconds"] / 60 for one in samples]
-    for swap in swaps:
-        axes.axvline(swap / 60, color="#dddddd", linewidth=0.6)
-    axes.plot(minutes, [one["resident_mb"] for one in samples], color=COLOURS[0], label="resident")
-    axes.plot(minutes, [one["own_mb"] for one in samples], color=COLOURS[1], linestyle="--", label="own memory")
-    axes.set_ylim(bottom=0)
-    rates = axes.twinx()
-    rates.plot(minutes, [one["queries_per_second"] for one in samples], color=COLOURS[6], linewidth=0.8)
-    rates.set_ylabel("queries/s (thin line)")
-    rates.set_ylim(bottom=0)
-    axes.legend(frameon=False, loc="lower right")
+def _draw(file: Path, samples: list[dict[str, float]], minutes: float, swap_seconds: float) -> None:
+    title = f"{minutes:g} minutes of load, a model reload every {swap_seconds:g} s"
+    caption = "Memory of all server processes, and answered queries, sampled once per second."
+    figure, (memory, rates) = new_axes(title, "minutes", "MB", caption, rows=2, height=5.2)
+    times = [one["seconds"] / 60 for one in samples]
+    memory.plot(times, [one["resident_mb"] for one in samples], color=series_colour(0), label="resident")
+    own = [one["own_mb"] for one in samples]
+    memory.plot(times, own, color=series_colour(1), linestyle="--", label="own memory")
+    rates.plot(times, [one["queries_per_second"] for one in samples], color=MUTED, linewidth=0.8)
+    rates.set_ylabel("queries per second", color=INK, fontsize=9.5)
+    for axes in (memory, rates):
+        axes.set_ylim(bottom=0)
+    label_ends(memory)
     write(figure, file)
+
+
+def redraw(report: Report) -> None:
+    """Draw the plot of the stored results again."""
+    if soak := report.parts.get("soak"):
+        plan = soak["plan"]
+        _draw(report.plot_file("-soak"), soak["samples"], plan["minutes"], plan["swap_seconds"])

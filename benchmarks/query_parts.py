@@ -11,8 +11,8 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.limits import Peaks, measure_peaks, work_of_query
-from benchmarks.plots import bars
 from benchmarks.query_clock import PARTS, TimedQuery
+from benchmarks.query_plots import draw_parts
 from benchmarks.report import Report
 from benchmarks.timing import WARM_CALLS, Seconds, Task, Times, clock
 
@@ -31,14 +31,7 @@ def measure(flat: Workload, peaked: Workload, report: Report) -> None:
     for name, workload in (("flat", flat), ("peaked", peaked)):
         figures[name] = _breakdown(workload, peaks)
     report.add("breakdown", figures, _table(figures, peaks))
-    rows = figures["flat"]["parts"]
-    bars(
-        report.plot_file("-breakdown"),
-        list(PARTS),
-        {"measured": [rows[part]["microseconds"] for part in PARTS], "limit": [rows[part]["limit"] for part in PARTS]},
-        "microseconds",
-        f"One query of {len(flat.model.items):,} items, one thread",
-    )
+    draw_parts(figures, len(flat.model.items), report)
 
 
 def _breakdown(workload: Workload, peaks: Peaks) -> dict[str, Any]:

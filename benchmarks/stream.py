@@ -25,6 +25,7 @@ from rich.table import Table
 
 from benchmarks import plots
 from benchmarks.machine import describe_machine
+from benchmarks.report import Report
 from benchmarks.sets import SETS
 from benchmarks.stream_arms import (
     ABLATIONS,
@@ -40,6 +41,7 @@ from benchmarks.stream_arms import (
     without,
 )
 from benchmarks.training_runs import compile_kernels, fit_model, parsed_parameters, run_options, write_figures
+from pathdex.evaluation.intervals import half_width
 from pathdex.training.stream.options import StreamOptions
 
 PREQUENTIAL = ("streaming", "retrained", "frozen")
@@ -114,17 +116,28 @@ def plot(report: dict[str, Any], folder: Path) -> None:
         shown = {arm: arms[arm]["tenths"] for arm in PREQUENTIAL if arm in arms}
         if not shown:
             continue
-        lines = {
-            arm: ([int(one) for one in tenths], [100 * tenths[one]["recall"] for one in tenths])
-            for arm, tenths in shown.items()
-        }
+        lines = {arm: _curve(tenths) for arm, tenths in shown.items()}
         plots.lines(
             folder / f"stream-{name}.png",
             lines,
             f"{name}: prequential recall@{SETS[name].n}",
             "tenth of the stream",
             "recall in %",
+            "Recall of the next item before it is learned, by tenth of the stream. "
+            "Whiskers: 95% intervals over the predictions of a tenth.",
         )
+
+
+def _curve(tenths: dict[str, Any]) -> plots.Curve:
+    rows = list(tenths.values())
+    halves = [half_width(1, None, row["standard_error"]) for row in rows]
+    percents = [None if half is None else 100 * half for half in halves]
+    return plots.Curve([int(one) for one in tenths], [100 * row["recall"] for row in rows], percents)
+
+
+def redraw(report: Report) -> None:
+    """Draw the plots of the stored results again."""
+    plot(report.parts, report.file.parent)
 
 
 def run_set(

@@ -30,7 +30,7 @@ import numpy as np
 from rich.table import Table
 
 import pathdex
-from benchmarks.plots import COLOURS, new_axes, write
+from benchmarks.plots import new_axes, write
 from benchmarks.report import Report, arguments_parser, open_report
 from benchmarks.server_process import ServerProcess, children
 from benchmarks.stream_checks import accounting_errors, answers, distinct_times, published_answers
@@ -38,6 +38,8 @@ from benchmarks.stream_faults import DurableFeeder
 from benchmarks.stream_processes import RedisServer, StreamProcess, events_in_time_order, mapped_mb, resident_mb
 from pathdex.data.events import Event
 from pathdex.errors import PathdexError
+from pathdex.evaluation.labels import label_ends
+from pathdex.evaluation.visual import series_colour
 from pathdex.training.stream.options import StreamOptions
 
 SAMPLE_SECONDS = 2.0
@@ -129,7 +131,7 @@ def run(plan: Plan, folder: Path, report: Report) -> list[str]:
     figures = _figures(plan, len(events), load, kills, samples, errors, feeder.retries)
     report.add("soak" if plan.repeat is None else "repeated", figures, _table(figures))
     if plan.repeat is None:
-        _draw(report.plot_file(), samples, plan)
+        _draw(report.plot_file(), samples, plan.minutes)
     return errors
 
 
@@ -255,20 +257,24 @@ def _table(figures: dict[str, Any]) -> Table:
     return table
 
 
-def _draw(file: Path, samples: list[dict[str, float]], plan: Plan) -> None:
-    title = f"{plan.minutes:g} minutes of stream, server and load, a kill at every line"
-    figure, axes = new_axes(title, "minutes", "MB")
-    minutes = [one["seconds"] / 60 for one in samples]
-    for before, after in itertools.pairwise(samples):
-        if after["kills"] > before["kills"]:
-            axes.axvline(after["seconds"] / 60, color="#dddddd", linewidth=0.6)
-    axes.plot(minutes, [one["trainer_mb"] for one in samples], color=COLOURS[0], label="trainer")
-    axes.plot(
-        minutes, [one["server_mb"] for one in samples], color=COLOURS[1], linestyle="--", label="server, 2 workers"
-    )
+def _draw(file: Path, samples: list[dict[str, float]], minutes: float) -> None:
+    kills = f"{samples[-1]['kills']:,.0f} kills" if samples else "no kill"
+    title = f"{minutes:g} minutes of stream, server and load, with {kills}"
+    caption = "Resident memory. It drops when a process is killed, and grows again in the one that follows."
+    figure, axes = new_axes(title, "minutes", "MB", caption)
+    times = [one["seconds"] / 60 for one in samples]
+    for number, (key, label) in enumerate({"trainer_mb": "trainer", "server_mb": "server, 2 workers"}.items()):
+        values = [one[key] for one in samples]
+        axes.plot(times, values, color=series_colour(number), linewidth=1.2, linestyle=("-", "--")[number], label=label)
     axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, loc="lower right")
+    label_ends(axes)
     write(figure, file)
+
+
+def redraw(report: Report) -> None:
+    """Draw the plot of the stored results again."""
+    if soak := report.parts.get("soak"):
+        _draw(report.plot_file(), soak["samples"], soak["plan"]["minutes"])
 
 
 def main(arguments: list[str]) -> None:

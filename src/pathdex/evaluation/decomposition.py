@@ -19,7 +19,8 @@ from pathdex import metrics
 from pathdex.data.ragged import Ragged
 from pathdex.data.splits import Queries
 from pathdex.errors import QueryError
-from pathdex.evaluation.protocol import check_evaluation, seen_filter
+from pathdex.evaluation.intervals import ratio_standard_error
+from pathdex.evaluation.protocol import check_evaluation, seen_filter, standard_error
 from pathdex.progress import Progress
 from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.capabilities import HasIndex
@@ -47,6 +48,12 @@ class Loss:
     f_brute_force: float
     f_structure: float
     f_final: float
+    f_brute_force_standard_error: float
+    """Over the users, as the next two."""
+    f_structure_standard_error: float
+    f_final_standard_error: float
+    kept_by_popularity_standard_error: Mapping[str, float | None]
+    """Over the users; None if fewer than two have such an item."""
 
     @property
     def structure_ratio(self) -> float | None:
@@ -115,9 +122,11 @@ def decompose(
                 candidates = model.candidate_items(histories, filters, n=n, **one)
                 structure = brute_force.rank_candidates(histories, candidates, n).items
                 final = model.rank(histories, n, filters, **one).items
-                kept = metrics.hit_matrix(top, candidates)[top >= 0]
+                kept = metrics.hit_matrix(top, candidates)
+                # -1 marks the places of users with fewer than n items.
+                occurrences = np.where(top >= 0, item_counts[top], -1)
                 f = (_f_measure(items, truth) for items in (top, structure, final))
-                parts[number, filter_seen].append((candidates.lengths, item_counts[top[top >= 0]], kept, *f))
+                parts[number, filter_seen].append((candidates.lengths, occurrences, kept, *f))
             if progress is not None:
                 progress(done + int(rows[-1]) + 1, 2 * len(queries))
     losses = (_loss(options[number], filter_seen, found) for (number, filter_seen), found in parts.items())
@@ -132,18 +141,28 @@ def _f_measure(items: NDArray[np.int64], truth: Ragged) -> NDArray[np.float64]:
 def _loss(options: Mapping[str, Any], filter_seen: bool, parts: Sequence[tuple[NDArray[Any], ...]]) -> Loss:
     """Join the batches: candidates, occurrences of brute force's items, whether they are kept, and three F."""
     candidates, occurrences, kept, *f_measures = (np.concatenate(column) for column in zip(*parts, strict=True))
-    shares = {
-        bucket_name(low, high): kept[(occurrences >= low) & (occurrences <= (np.inf if high is None else high))]
-        for low, high in POPULARITY_BUCKETS
-    }
+    brute_force, structure, final = f_measures
+    shares, errors = {}, {}
+    for low, high in POPULARITY_BUCKETS:
+        among = (occurrences >= low) & (occurrences <= (np.inf if high is None else high))  # (user, place)
+        own, name = kept[among], bucket_name(low, high)
+        shares[name] = float(own.mean()) if len(own) else None
+        errors[name] = ratio_standard_error((kept & among).sum(axis=1), among.sum(axis=1))
+    known = kept[occurrences >= 0]
     return Loss(
-        options.get("beam"),
-        options.get("candidates"),
-        filter_seen,
-        float(candidates.mean()),
-        float(kept.mean()) if len(kept) else 1.0,
-        {name: float(one.mean()) if len(one) else None for name, one in shares.items()},
-        *(float(f.mean()) for f in f_measures),
+        beam=options.get("beam"),
+        candidate_budget=options.get("candidates"),
+        filter_seen=filter_seen,
+        candidates=float(candidates.mean()),
+        kept=float(known.mean()) if len(known) else 1.0,
+        kept_by_popularity=shares,
+        f_brute_force=float(brute_force.mean()),
+        f_structure=float(structure.mean()),
+        f_final=float(final.mean()),
+        f_brute_force_standard_error=standard_error(brute_force),
+        f_structure_standard_error=standard_error(structure),
+        f_final_standard_error=standard_error(final),
+        kept_by_popularity_standard_error=errors,
     )
 
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pathdex.errors import StorageError
-from pathdex.evaluation.visual import INK, MUTED, PANEL, plain, series_colour
+from pathdex.evaluation.labels import label_lines, label_points, lay_out
+from pathdex.evaluation.visual import INK, MUTED, PANEL, method_colour, plain, series_colour
 from pathdex.index.health import IndexHealth
 from pathdex.kernels.types import Ints
 from pathdex.storage.atomic import atomic_write
@@ -20,6 +21,10 @@ SHOWN_PATHS = 10
 """Paths that are drawn with their items."""
 LONGEST_ITEM, LONGEST_LABEL = 28, 36
 """Characters of an item's title and of a label in a chart."""
+MARGIN = 12.0
+"""Pixels between columns of words, and beside the last one."""
+OWN = method_colour("deep-retrieval")
+OFFSET: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 8.5}
 
 
 class ShownPath(NamedTuple):
@@ -84,27 +89,50 @@ def plot_index(
 
 
 def _draw_largest(axes: Any, paths: Sequence[ShownPath]) -> None:
-    plain(axes, "The paths with the most items: number, what its items have in common, the most popular of them")
-    places = np.arange(len(paths), 0, -1)
-    sizes = [one.size for one in paths]
-    axes.barh(places, sizes, color=series_colour(0), height=0.62)
-    widest, labelled = max(sizes), any(one.label for one in paths)
-    for place, one in zip(places, paths, strict=True):
-        axes.text(one.size + 0.006 * widest, place, f"{one.size:,}", va="center", fontsize=8.5, color=INK)
-        label = _cut(one.label or "", LONGEST_LABEL)
-        axes.text(1.12 * widest, place, label, va="center", fontsize=9, color=INK, fontweight="bold")
-        items = ", ".join(_cut(item, LONGEST_ITEM) for item in one.items)
-        begin = (2.25 if labelled else 1.12) * widest
-        axes.text(begin, place, items, va="center", fontsize=8.5, color=MUTED)
+    common = ", what their items have in common," if any(one.label for one in paths) else ""
+    plain(axes, f"The paths with the most items: how many{common} and the most popular of them")
+    places = list(range(len(paths), 0, -1))
+    widest = max(one.size for one in paths)
+    axes.barh(places, [one.size for one in paths], color=OWN, height=0.62)
     axes.set_yticks(places, ["-".join(map(str, one.nodes)) for one in paths])
+    axes.tick_params(axis="y", labelcolor=INK)
     axes.set_xlim(0, 5.0 * widest)
     axes.set_xticks([])
-    axes.spines["bottom"].set_visible(False)
+    axes.spines[["left", "bottom"]].set_visible(False)
+    for place, one in zip(places, paths, strict=True):
+        axes.annotate(f"{one.size:,}", (one.size, place), (4, 0), **OFFSET, color=INK)
+    labels = [_cut(one.label or "", LONGEST_LABEL) for one in paths]
+    begin = _column(axes, 1.14 * widest, places, labels, color=INK, fontweight="bold")
+    _column(axes, begin, places, [_listed(one.items) for one in paths], color=MUTED)
+
+
+def _column(axes: Any, begin: float, places: Sequence[int], words: Sequence[str], **style: Any) -> float:
+    """Write a column of words, cut at the edge of the figure; returns where the next one begins."""
+    texts = [
+        axes.text(begin, place, text, va="center", fontsize=8.5, in_layout=False, **style)
+        for place, text in zip(places, words, strict=True)
+        if text
+    ]
+    if not texts:
+        return begin
+    lay_out(axes)
+    edge = axes.figure.canvas.figure.bbox.x1 - MARGIN
+    for text in texts:
+        words_left = text.get_text()
+        while text.get_window_extent().x1 > edge and len(words_left) > 1:
+            words_left = words_left[:-1].rstrip()
+            text.set_text(words_left + "…")
+    right = max(text.get_window_extent().x1 for text in texts)
+    return float(axes.transData.inverted().transform((right + MARGIN, 0))[0])
+
+
+def _listed(items: Sequence[str]) -> str:
+    return ", ".join(_cut(item, LONGEST_ITEM) for item in items)
 
 
 def _cut(text: str, most: int) -> str:
     # A dollar sign would begin mathematics.
-    text = text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    text = text if len(text) <= most else text[: most - 1].rstrip(" (,") + "…"
     return text.replace("$", r"\$")
 
 
@@ -112,7 +140,7 @@ def _draw_sizes(axes: Any, health: IndexHealth) -> None:
     plain(axes, f"Items per path: {health.median_size:g} in the median,\n{health.top_size:,} on the fullest")
     names = list(health.size_histogram)
     values = list(health.size_histogram.values())
-    bars = axes.bar(names, values, color=series_colour(0), width=0.75)
+    bars = axes.bar(names, values, color=OWN, width=0.75)
     axes.bar_label(bars, fmt="{:,.0f}", fontsize=8, color=MUTED, padding=2)
     axes.set_xlabel("items on the path", color=INK, fontsize=9)
     axes.set_ylabel("paths", color=INK, fontsize=9)
@@ -125,27 +153,25 @@ def _draw_loads(axes: Any, health: IndexHealth, loads: Sequence[Ints]) -> None:
     plain(axes, "How evenly the nodes of each layer are used,\nthe busiest node first", grid="y")
     if not len(loads):
         names = [f"layer {layer}" for layer in range(1, health.depth + 1)]
-        bars = axes.barh(names[::-1], [100 * share for share in health.entropy_share][::-1], color=series_colour(0))
+        bars = axes.barh(names[::-1], [100 * share for share in health.entropy_share][::-1], color=OWN)
         axes.bar_label(bars, fmt="{:.0f}%%", fontsize=8.5, padding=3)
         axes.set_xlabel("entropy as a share of log K, in %", color=INK, fontsize=9)
         axes.set_xlim(0, 112)
         return
-    colours = [series_colour(number) for number in range(len(loads))]
-    ends = []
-    for layer, (load, colour) in enumerate(zip(loads, colours, strict=True), start=1):
+    for layer, load in enumerate(loads, start=1):
         ordered = np.sort(load)[::-1] / max(1, load.sum()) * len(load)
         places = 100 * (np.arange(len(ordered)) + 0.5) / len(ordered)
-        axes.plot(places, ordered, color=colour, linewidth=2, linestyle=("-", "--", "-.", ":")[(layer - 1) % 4])
-        dead = health.dead_nodes[layer - 1]
-        ends.append((layer, float(ordered[0]), f"layer {layer}" + (f", {dead:,} unused" if dead else ""), colour))
-    top = max(value for _, value, *_ in ends)
-    for place, (_, _, text, colour) in enumerate(sorted(ends, key=lambda one: -one[1])):
-        axes.text(98, top * (0.97 - 0.09 * place), text, ha="right", fontsize=9, color=colour, fontweight="bold")
+        colour = series_colour(layer - 1)
+        unused = health.dead_nodes[layer - 1]
+        words = f"layer {layer}" + (f", {unused:,} unused" if unused else "")
+        dash = ("-", "--", "-.", ":")[(layer - 1) % 4]
+        axes.plot(places, ordered, color=colour, linewidth=2, linestyle=dash, label=words)
     axes.axhline(1, color=MUTED, linewidth=0.8, linestyle=":")
-    axes.text(99, 1, "even", ha="right", va="bottom", fontsize=8, color=MUTED)
+    axes.text(99, 1, "even share", ha="right", va="bottom", fontsize=8, color=MUTED)
     axes.set(xlim=(0, 100), ylim=(0, None))
     axes.set_xlabel("nodes, in %", color=INK, fontsize=9)
     axes.set_ylabel("items relative to an even share", color=INK, fontsize=9)
+    label_lines(axes)
 
 
 def _draw_steps(axes: Any, steps: Sequence[Mapping[str, Any]]) -> None:
@@ -162,6 +188,5 @@ def _draw_steps(axes: Any, steps: Sequence[Mapping[str, Any]]) -> None:
         axes.text(0.5, 0.5, "no M-step was recorded", transform=axes.transAxes, ha="center", color=MUTED)
         return
     numbers, values = zip(*known, strict=True)
-    axes.plot(numbers, values, "o-", color=series_colour(0), linewidth=2)
-    for number, value in known:
-        axes.annotate(f"{value:.0f}%", (number, value), (0, 8), textcoords="offset points", ha="center", fontsize=8.5)
+    axes.plot(numbers, values, "o-", color=OWN, linewidth=2)
+    label_points(axes, [(number, value, f"{value:.0f}%", OWN) for number, value in known])

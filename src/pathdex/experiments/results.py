@@ -8,6 +8,9 @@ from operator import itemgetter
 from statistics import median_high
 from typing import Any
 
+import numpy as np
+
+from pathdex.evaluation.protocol import standard_error
 from pathdex.evaluation.significance import PairedTest, holm, paired_test, paired_tests, spread
 from pathdex.experiments.plan import (
     BASE_STEP,
@@ -28,6 +31,7 @@ from pathdex.recommenders.deep_retrieval import DeepRetrieval
 SCHEMA = 1
 SPREAD = ("precision", "recall", "distinct_recall", "f_measure", "ndcg", "hit_rate", "mrr", "coverage", "candidates")
 """Figures reported with mean and standard deviation over the seeds."""
+_POINT = ("options", "precision", "recall", "f_measure", "f_measure_standard_error", "candidates")
 Row = dict[str, Any]
 
 
@@ -105,7 +109,10 @@ class _Collector:
             for rows in zip(*(fit["rows"] for fit in fits), strict=True):
                 head = {"method": name, **{key: rows[0][key] for key in ("options", "filter_seen")}}
                 head["main"] = head["options"] == query_options(self.request, name)[0]
-                found.append({**head, **_spreads(rows, SPREAD), "fit_seconds": seconds})
+                # Between users where there are no seeds to compare.
+                error = rows[0]["f_measure_standard_error"] if len(rows) == 1 else None
+                spreads = {**_spreads(rows, SPREAD), "f_measure_standard_error": error}
+                found.append({**head, **spreads, "fit_seconds": seconds})
         return found
 
     def significance(self) -> list[Row]:
@@ -168,7 +175,7 @@ class _Collector:
                 points = self.store.result(f"curve-{name}")["points"]
             else:
                 row = next(row for row in fits[0]["rows"] if row["filter_seen"])
-                points = [{key: row[key] for key in ("options", "precision", "recall", "f_measure", "candidates")}]
+                points = [{key: row[key] for key in _POINT}]
             for point in points:
                 point["seconds_per_query"] = self.time(name, point["options"], self.seeds[0])["seconds_per_query"]
             found[name] = points
@@ -211,6 +218,7 @@ class _Collector:
                 "method": name,
                 "deciles": _mean_list([one["deciles"] for one in own]),
                 **_spreads(own, ("tail", "coverage", "novelty")),
+                "tail_standard_error": standard_error(np.array(own[0]["tail_by_user"])) if len(own) == 1 else None,
             }
             for name, own in found.items()
         ]

@@ -16,7 +16,7 @@ from pathdex.data.describe import describe
 from pathdex.errors import IndexHealthWarning
 from pathdex.evaluation.comparison import held_out_queries
 from pathdex.evaluation.decomposition import decompose
-from pathdex.evaluation.protocol import Method, evaluate, evaluate_method, rank_in_batches
+from pathdex.evaluation.protocol import Method, evaluate, evaluate_method, rank_in_batches, standard_error
 from pathdex.experiments.context import Context, TrainingProgress
 from pathdex.experiments.plan import BASE_STEP, BEAM_STEP
 from pathdex.experiments.steps import StepFunction, StepStore
@@ -201,12 +201,14 @@ class StepRunner:
     def _figures(
         self, model: Recommender, options: Options, seed: int, on: str = "test"
     ) -> tuple[dict[str, float], NDArray[np.float64]]:
-        """Precision, recall, F and candidates, seen items removed; and F by user."""
+        """Precision, recall, F and candidates with standard errors, seen items removed; and F by user."""
         split, method = self.context.split(seed), Method(model.name, model, options)
         queries, counts = held_out_queries(split, on), split.train.item_counts()
         found = evaluate_method(method, queries, n=self.request.n, item_counts=counts, filter_seen=True)
-        keys = ("precision", "recall", "f_measure", "candidates")
-        return {key: found.figures[key] for key in keys}, found.per_user["f_measure"]
+        keys = ("precision", "recall", "f_measure")
+        errors = {f"{key}_standard_error": standard_error(found.per_user[key]) for key in keys}
+        figures = {key: found.figures[key] for key in (*keys, "candidates")}
+        return {**figures, **errors}, found.per_user["f_measure"]
 
     def _popularity(self, model: Recommender, options: Options, seed: int) -> dict[str, Any]:
         """Popularity of the recommended items, seen items removed."""

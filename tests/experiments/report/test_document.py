@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathdex.evaluation.visual import on_dark, palette
 from pathdex.experiments.report.document import Document, Figure, Points, Section, Text, to_html, to_markdown
 from pathdex.tables import TextTable
 
@@ -47,3 +48,19 @@ def test_inline_drawings_have_unique_ids() -> None:
     assert '<g id="plot-a"/><use href="#plot-a"/><path clip-path="url(#plot-a)"/>' in page
     assert 'role="img" aria-label="It says &quot;so&quot;"' in page
     assert "<?xml" not in page
+
+
+def test_drawings_take_the_colours_of_the_theme() -> None:
+    svg = '<svg><path style="fill: #1b1f24; stroke: #0072b2"/><rect fill="#ffffff"/></svg>'
+    page = to_html(Document("T", "S", [Section("One", [Figure("plot", svg, "Words.")])]))
+    assert '<path style="fill: var(--c1b1f24); stroke: var(--c0072b2)"/><rect style="fill: var(--cffffff)"/>' in page
+    light, dark = page.split("<style>")[1].split("@media screen and (prefers-color-scheme: dark)")
+    assert "--c1b1f24: #1B1F24;" in light
+    assert f"--c1b1f24: {palette()['surfaces']['text']['dark']};" in dark
+    assert f"--c0072b2: {on_dark('#0072B2')};" in dark
+
+
+def test_a_drawing_scrolls_on_a_narrow_page() -> None:
+    page = to_html(DOCUMENT)
+    assert '<div class="drawing" tabindex="0"><svg' in page
+    assert ".drawing { overflow-x: auto; }" in page

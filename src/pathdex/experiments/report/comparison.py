@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathdex.evaluation.report import SEEN_ITEMS, options_text, percent
 from pathdex.evaluation.significance import RESAMPLES
 from pathdex.experiments.report import figures
-from pathdex.experiments.report.document import Figure, Part, Points, Text
+from pathdex.experiments.report.document import Part, Points, Text
 from pathdex.experiments.report.findings import comparison_findings, tail_findings, time_findings, verdict
 from pathdex.experiments.report.wording import Results, difference, listed, milliseconds, share, times
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
@@ -17,12 +17,7 @@ def comparison_parts(results: Results) -> list[Part]:
     main = [row for row in results["comparison"] if row["main"] and row["filter_seen"]]
     parts: list[Part] = [
         Points(comparison_findings(results)),
-        Figure(
-            "comparison",
-            figures.comparison_figure(main, n),
-            f"F@{n} of each method. Whiskers: standard deviation over the seeds. Hatched: brute force over Deep "
-            "Retrieval's vectors, a ceiling rather than a system.",
-        ),
+        figures.comparison_figure(main, n, len(results["seeds"])).part("comparison"),
         *(_accuracy(results, filter_seen) for filter_seen in SEEN_ITEMS),
         Text(
             "Precision, recall and F are computed per user and averaged. Recall counts repeats in the truth, as in the "
@@ -138,11 +133,7 @@ def time_parts(results: Results) -> list[Part]:
         ),
         Points(time_findings(results)),
         TextTable("Milliseconds per query", head, rows, text_columns=2, bold=bold),
-        Figure(
-            "curve",
-            figures.curve_figure(results["curves"], n),
-            f"Accuracy against time as the beam or efSearch grows, seed {first}.",
-        ),
+        figures.curve_figure(results["curves"], n, first).part("curve"),
         TextTable(
             f"Points of the curves, seed {first}",
             ["method", "options", "candidates", f"F@{n} in %", "ms per query"],
@@ -154,7 +145,7 @@ def time_parts(results: Results) -> list[Part]:
 
 def popularity_parts(results: Results) -> list[Part]:
     found, n = results["popularity"], results["n"]
-    drawing = figures.popularity_figure(found["truth"], found["methods"], n)
+    chart = figures.popularity_figure(found["truth"], found["methods"], n, len(results["seeds"]))
     parts: list[Part] = [
         Text(
             "The paper claims that Deep Retrieval is friendlier to less popular items. Decile 1 is the tenth of the "
@@ -164,7 +155,7 @@ def popularity_parts(results: Results) -> list[Part]:
             "all in the last deciles."
         ),
         Points(tail_findings(results)) if found["tail_tests"] else Text("There is no other method to test against."),
-        Figure("popularity", drawing, "Recommendations by popularity decile, with the test users' truth."),
+        chart.part("popularity"),
         _deciles(results),
     ]
     if found["tail_tests"]:

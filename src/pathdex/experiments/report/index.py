@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pathdex.evaluation.plots import m_step_records
 from pathdex.evaluation.report import percent
-from pathdex.experiments.report import figures
-from pathdex.experiments.report.document import Figure, Part, Points, Text
+from pathdex.experiments.report import index_figures as figures
+from pathdex.experiments.report.document import Part, Points, Text
 from pathdex.experiments.report.findings import sensitivity_findings
 from pathdex.experiments.report.wording import Results, Row, mean
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
@@ -37,17 +37,9 @@ def sensitivity_parts(results: Results) -> list[Part]:
             "tested against."
         ),
         Points(sensitivity_findings(results)),
-        Figure(
-            "sensitivity",
-            figures.sensitivity_figure(study, n),
-            "Recall, precision and F against K, J, B and alpha. Dotted: the base values.",
-        ),
+        figures.sensitivity_figure(study, n, results["seeds"][0]).part("sensitivity"),
         *(_sensitivity_table(parameter, study[parameter], n) for parameter in NAMES),
-        Figure(
-            "path-size",
-            figures.path_size_figure(study["penalty"]),
-            "Items per path against alpha, as in the paper's table of top path sizes.",
-        ),
+        figures.path_size_figure(study["penalty"]).part("path-size"),
     ]
 
 
@@ -81,11 +73,9 @@ def index_parts(results: Results) -> list[Part]:
     parts = _loss(results) if results["loss"] else []
     own = [one for one in results["training"] if one["method"] == DeepRetrieval.name]
     if own and m_step_records(own[0]["records"]):
-        parts += [Figure("health", figures.health_figure(own), "The index after each M-step."), _health(own)]
+        parts += [figures.health_figure(own).part("health"), _health(own)]
     if results["training"]:
-        drawing = figures.training_figure(results["training"], DeepRetrieval.name)
-        caption = "Training losses by epoch; the other methods with the first seed only."
-        parts.append(Figure("training", drawing, caption))
+        parts.append(figures.training_figure(results["training"], DeepRetrieval.name).part("training"))
     return parts
 
 
@@ -106,12 +96,7 @@ def _loss(results: Results) -> list[Part]:
     head += ["F structure", "ratio", "F final", "ratio"]
     return [
         TextTable("From brute force to the final answer, in %, means over the seeds", head, cells),
-        Figure(
-            "loss",
-            figures.loss_figure(results["loss"], n),
-            "Left: F over all items, over the candidates by the same score, and of the final answer. Right: the share "
-            "of brute force's answer among the candidates.",
-        ),
+        figures.loss_figure(results["loss"], n).part("loss"),
     ]
 
 

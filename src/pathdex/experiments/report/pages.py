@@ -47,9 +47,10 @@ def make_document(results: Results) -> Document:
     """The report, ready for `to_html` and `to_markdown`."""
     data, n = results["data"], results["n"]
     splits = data["splits"]
+    each = f" in each of {len(splits)} seeds" if len(splits) > 1 else ""
     subtitle = (
         f"{data['users']:,} users, {data['items']:,} items, {data['interactions']:,} interactions; "
-        f"{splits[0]['test_users']:,} test users in each of {len(splits)} seeds; n = {n}."
+        f"{splits[0]['test_users']:,} test users{each}; n = {n}."
     )
     if results["quick"]:
         subtitle += " **Quick run: few epochs and users, nothing tuned. Do not cite these figures.**"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pathdex.experiments.report.document import Document, Figure, Part, Points, Section, Text
+from pathdex.experiments.report.document import Document, Part, Points, Section, Text
 from pathdex.experiments.report.pages import duration
 from pathdex.experiments.simulate import figures
 from pathdex.experiments.simulate.arm_registry import DESCRIPTIONS
@@ -72,11 +72,7 @@ def _engagement(results: Row) -> list[Part]:
     head = ["arm", "users", "videos shown", "finish rate, %", "planted finish rate, %", "view time per page, s"]
     parts: list[Part] = [
         TextTable("Figures by arm, with 95% intervals over users", head, rows),
-        Figure(
-            "finish-rate",
-            figures.finish_rate_figure(arms, differences),
-            "Finish rate by arm and its difference to FFM + HNSW, with 95% intervals (bootstrap over users).",
-        ),
+        figures.finish_rate_figure(arms, differences).part("finish-rate"),
         Text(
             "Only videos that the arm chose count; those in the slot for new uploads, which is the same in all arms, "
             "do not. The planted finish rate is the mean probability of a finish of what was shown, without the noise "
@@ -111,8 +107,8 @@ def _difference_table(results: Row) -> TextTable:
 
 def _over_time(results: Row) -> list[Part]:
     options = results["options"]
-    drawing = figures.timeline_figure(results["timeline"], options["retrain_minutes"], options["build_minutes"])
-    return [Figure("timeline", drawing, "By time since the experiment began. Dotted: a rebuilt model is served.")]
+    chart = figures.timeline_figure(results["timeline"], options["retrain_minutes"], options["build_minutes"])
+    return [chart.part("timeline")]
 
 
 def _exposure(results: Row) -> list[Part]:
@@ -153,17 +149,13 @@ def _exposure(results: Row) -> list[Part]:
             "users, shares of videos and creators have Wilson's over videos and creators."
         ),
         TextTable("Exposure and reach of what an arm chose", head, rows),
-        Figure(
-            "exposure",
-            figures.exposure_figure(results["arms"], platform),
-            "Exposure of new videos and of small creators. Dotted: small creators' share of all videos.",
-        ),
+        figures.exposure_figure(results["arms"], platform).part("exposure"),
     ]
     if waits:
         title = "Time until an arm chooses a new video for someone, and until someone finishes it (Kaplan-Meier)"
         parts += [
             TextTable(title, wait_head, waits, text_columns=2),
-            Figure("waiting", figures.waiting_figure(results["waiting"]), "New videos shown and finished, by arm."),
+            figures.waiting_figure(results["waiting"]).part("waiting"),
         ]
     return parts
 
