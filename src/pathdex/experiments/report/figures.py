@@ -70,7 +70,7 @@ def curve_figure(curves: Mapping[str, Sequence[Row]], n: int, seed: int) -> Char
         named.append((times[best], accuracy[best], name, style["color"]))
     axes.set(xscale="log", xlabel="milliseconds per query, one by one on one thread")
     axes.set_ylabel(f"F@{n} in %, seen items removed")
-    axes.margins(x=0.08)
+    axes.margins(x=0.08, y=0.12)
     plain_log(axes.xaxis)
     label_points(axes, named)
     lines = "; lines: as the beam or efSearch grows" if any(len(points) > 1 for points in curves.values()) else ""

@@ -195,6 +195,7 @@ def health_figure(trainings: Sequence[Row]) -> Chart:
         axes.set_ylim(min(0, low), (high * 1.05 if high > 0 else 1) if scale == 1 else 105)
         if key in ("used_paths", "top_size", "dead_nodes"):
             axes.yaxis.get_major_locator().set_params(integer=True)
+            axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.yaxis.get_major_locator().set_params(nbins=5)
         label_ends(axes)
     for axes in grid[-1]:
