@@ -72,7 +72,7 @@ def test_other_files_do_not_exist(server: Running, name: str) -> None:
 
 def test_the_address_without_a_slash_leads_to_the_page(server: Running) -> None:
     answer = server.get("/explore")
-    assert (answer.status, answer.headers["location"]) == (307, "/explore/")
+    assert (answer.status, answer.headers["location"]) == (307, "explore/")
 
 
 def test_a_page_that_is_not_built_is_named(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
