@@ -47,3 +47,6 @@ export const humane = (name: string): string => {
   const text = name.replaceAll("_", " ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 };
+
+/** Seconds since 1970 as a date and a time of this place. */
+export const timeOf = (seconds: number): string => new Date(seconds * 1000).toLocaleString("en", { dateStyle: "medium", timeStyle: "medium", hour12: false });

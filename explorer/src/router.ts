@@ -41,6 +41,9 @@ export function placeOf(view: string, name = "", options: Options = {}): string 
 
 export const pathPlace = (nodes: readonly number[]): string => placeOf("path", nodes.join("-"));
 export const prefixPlace = (nodes: readonly number[]): string => placeOf("paths", nodes.join("-"));
+/** Nodes of any layer, from `first` to `last`; those of the first layer are prefixes. */
+export const layerPlace = (layer: number, first: number, last = first): string =>
+  layer === 1 && first === last ? prefixPlace([first]) : placeOf("node", String(first), { layer, last: last === first ? null : last });
 export const itemPlace = (id: Id): string => placeOf("item", String(id));
 
 /** A whole path has its card; a prefix has the list of the paths below it. */

@@ -22,8 +22,10 @@ function get(path: string, options: object): Request {
 const post = (path: string, body: object): Request => ({ method: "POST", url: `/v1/explore/${path}`, body: toJson(body) });
 
 const REQUESTS: { [Q in Question]: (ask: Ask<Q>) => Request } = {
+  status: () => get("status", {}),
   overview: () => get("overview", {}),
   paths: (ask) => get("paths", ask),
+  node: ({ node, ...rest }) => get(`nodes/${node}`, rest),
   path: ({ path, ...rest }) => get(`paths/${encodeURIComponent(path)}`, rest),
   items: (ask) => get("items", ask),
   item: ({ id, ...rest }) => get(`items/${encodeURIComponent(id)}`, rest),

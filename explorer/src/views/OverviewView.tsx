@@ -37,8 +37,8 @@ export function OverviewView(): JSX.Element {
         <Figure name="Beam" value={count(model.beam)} note="paths per query" />
       </Figures>
       <div class="grid">
-        <Panel wide title="Load of the nodes" note="How many items pass through each node; an item counts once for each of its paths. Even loads keep queries short. An unused node has a dashed outline.">
-          <HeatStrips layers={model.layers} onNode />
+        <Panel wide title="Load of the nodes" note="How many items pass through each node; an item counts once for each of its paths. Even loads keep queries short. An unused node has a dashed outline. Open a node to see its paths.">
+          <HeatStrips layers={model.layers} nodes={model.num_nodes} linked />
         </Panel>
         <Panel wide title="Where the items go" note="Each bar is a prefix, the first nodes of paths; its height is the number of items below it. The busiest are drawn and named. Open one to see its paths.">
           <Flows flows={model.flows} total={model.entries} depth={model.depth} />

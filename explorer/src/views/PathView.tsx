@@ -23,7 +23,7 @@ export function PathView({ path, options }: { path: string; options: URLSearchPa
 }
 
 function Card({ card }: { card: PathCard }): JSX.Element {
-  const { depth } = useModel();
+  const { depth, abilities } = useModel();
   const name = card.path.join("-");
   return (
     <>
@@ -92,8 +92,12 @@ function Card({ card }: { card: PathCard }): JSX.Element {
             <Empty>No other path begins with the same nodes.</Empty>
           )}
         </Panel>
-        <Panel title="How it came to be" note={card.rounds ? `After each round of training, among ${counted(card.round_sample, "recorded item")}.` : undefined}>
-          {card.rounds && card.rounds.length > 0 ? <RoundBars rounds={card.rounds} /> : <Empty>Rounds were not recorded for this model.</Empty>}
+        <Panel title="How it came to be" note={card.rounds ? `After each ${abilities.live ? "publish of the live model" : "round of training"}, among ${counted(card.round_sample, abilities.live ? "followed item" : "recorded item")}.` : undefined}>
+          {card.rounds && card.rounds.length > 0 ? (
+            <RoundBars rounds={card.rounds} unit={abilities.live ? "publish" : "round"} />
+          ) : (
+            <Empty>{abilities.live ? "The live folder keeps only the present state; look again after the next publish." : "Rounds were not recorded for this model."}</Empty>
+          )}
         </Panel>
         <Panel wide title="Who is led here" note={card.histories && card.histories.length > 0 ? `${count(card.num_histories)} of the recorded histories have this path in their beam.` : undefined}>
           <Histories histories={card.histories} nothing="None of the recorded histories is led here." />

@@ -6,7 +6,7 @@ import type { Id, Replay, Round } from "../api/types";
 import { Bars } from "../charts/Bars";
 import { HeatStrips } from "../charts/Heat";
 import { Line, type Point } from "../charts/Lines";
-import { count, counted, decimal, humane, nameOf, percent } from "../format";
+import { count, counted, decimal, humane, nameOf, percent, timeOf } from "../format";
 import { useModel } from "../model";
 import { Plane } from "../replay/Plane";
 import { movesAt, trackOf, type Move } from "../replay/moves";
@@ -97,7 +97,7 @@ function Found({ replay, options }: { replay: Replay; options: URLSearchParams }
         <span class="now-text" aria-live={playing ? "off" : "polite"}>
           {at === 0 ? "" : "after "}
           {name(now.number)}
-          {typeof now.time === "number" && <span class="muted"> {new Date(now.time * 1000).toLocaleString()}</span>}
+          {typeof now.time === "number" && <span class="muted"> {timeOf(now.time)}</span>}
         </span>
       </div>
       <Warnings warnings={(now.warnings ?? []).map((message) => ({ code: "warning", message }))} />
@@ -114,7 +114,7 @@ function Found({ replay, options }: { replay: Replay; options: URLSearchParams }
       )}
       {now.loads.length > 0 && (
         <Panel title="Load of the nodes" note={`The ${count(replay.sample)} recorded items, after ${name(now.number)}.`}>
-          <HeatStrips layers={now.loads.map((items, index) => ({ layer: index + 1, items, nodes_per_cell: model.layers[index]?.nodes_per_cell ?? 1 }))} />
+          <HeatStrips nodes={model.num_nodes} layers={now.loads.map((items, index) => ({ layer: index + 1, items, nodes_per_cell: model.layers[index]?.nodes_per_cell ?? 1 }))} />
         </Panel>
       )}
       {Object.keys(now.sizes).length > 0 && (
