@@ -5,6 +5,7 @@ import { count, counted, percent } from "../format";
 import { useModel } from "../model";
 import { nodesPlace } from "../router";
 import { Aloud } from "../ui/Aloud";
+import { fit } from "../charts/text";
 import { useWidth } from "../ui/useWidth";
 
 const ROW = 22;
@@ -121,7 +122,7 @@ function Column({ layer, rows, width, extra, labels, label, depth, asked }: Colu
               </text>
               {extra > 0 && labels.has(row.key) && (
                 <text x={width + 8} y={15}>
-                  {shortened(labels.get(row.key) ?? "", extra - 8)}
+                  {fit(labels.get(row.key) ?? "", extra - 8)}
                 </text>
               )}
             </g>
@@ -134,8 +135,3 @@ function Column({ layer, rows, width, extra, labels, label, depth, asked }: Colu
     </>
   );
 }
-
-const shortened = (text: string, width: number): string => {
-  const room = Math.floor(width / 6.4);
-  return text.length <= room ? text : `${text.slice(0, room - 1).trimEnd()}…`;
-};

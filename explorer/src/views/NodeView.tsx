@@ -74,7 +74,7 @@ function Found({ answer, sort }: { answer: Node; sort: string }): JSX.Element {
                 key={other.layer}
                 wide={answer.others.length === 1}
                 title={`Layer ${other.layer}`}
-                note={`${other.layer < layer ? "Where these paths come from" : "Where these paths go on"}: ${other.num_nodes > SHOWN ? `the busiest of ${counted(other.num_nodes, "node")}` : counted(other.num_nodes, "node")}.`}
+                note={`${other.layer < layer ? "Where these paths come from" : "Where these paths lead"}: ${other.num_nodes > SHOWN ? `the busiest of ${counted(other.num_nodes, "node")}` : counted(other.num_nodes, "node")}.`}
               >
                 <Bars
                   names="4.5rem"

@@ -101,7 +101,6 @@ function Found({ replay, options }: { replay: Replay; options: URLSearchParams }
         </span>
       </div>
       <Warnings warnings={(now.warnings ?? []).map((message) => ({ code: "warning", message }))} />
-      <Curves replay={replay} now={now.number} />
       {replay.recorded && (
         <Panel
           title="Items moving between paths"
@@ -112,6 +111,7 @@ function Found({ replay, options }: { replay: Replay; options: URLSearchParams }
           <Moved moves={moves} depth={model.depth} unit={unit} first={at === 0} />
         </Panel>
       )}
+      <Curves replay={replay} now={now.number} unit={unit} />
       {now.loads.length > 0 && (
         <Panel title="Load of the nodes" note={`The ${count(replay.sample)} recorded items, after ${name(now.number)}.`}>
           <HeatStrips nodes={model.num_nodes} layers={now.loads.map((items, index) => ({ layer: index + 1, items, nodes_per_cell: model.layers[index]?.nodes_per_cell ?? 1 }))} />
@@ -216,18 +216,18 @@ function seriesOf(rounds: readonly Round[]): [string, Point[]][] {
 
 function formatFor(name: string): (value: number) => string {
   if (/overlap|share|recall|hit|moved/.test(name)) return percent;
-  return (value) => (Number.isInteger(value) && Math.abs(value) >= 10 ? count(value) : (Math.abs(value) < 1000 && !Number.isInteger(value) ? value.toPrecision(3) : count(value)));
+  return (value) => (Number.isInteger(value) && Math.abs(value) >= 10 ? count(value) : (Math.abs(value) < 1000 && !Number.isInteger(value) ? value.toPrecision(3).replace("-", "−") : count(value)));
 }
 
-function Curves({ replay, now }: { replay: Replay; now: number }): JSX.Element | null {
+function Curves({ replay, now, unit }: { replay: Replay; now: number; unit: string }): JSX.Element | null {
   const moved = replay.rounds.flatMap((one) => (typeof one.moved === "number" ? [{ round: one.number, value: one.moved }] : []));
   const series: [string, Point[]][] = [...(moved.length > 1 ? [["moved", moved] as [string, Point[]]] : []), ...seriesOf(replay.rounds).filter(([name]) => name !== "overlap" || moved.length < 2)];
   if (series.length === 0) return null;
   return (
-    <Panel title="Figures by round" note="The orange dot is the chosen round.">
+    <Panel title={`Figures by ${unit}`} note={`The orange dot is the chosen ${unit}.`}>
       <div class="small-charts">
         {series.slice(0, 6).map(([name, points]) => (
-          <Line key={name} title={nameOfFigure(name)} points={points} now={now} format={formatFor(name)} />
+          <Line key={name} title={nameOfFigure(name)} points={points} now={now} format={formatFor(name)} unit={unit} />
         ))}
       </div>
     </Panel>

@@ -17,7 +17,7 @@ from pathdex.kernels.types import Ints
 
 MAX_CELLS = 1024
 """Cells of a layer; with more nodes per layer, consecutive nodes share a cell."""
-FLOWS = (12, 36, 72)
+FLOWS = (24, 48, 96)
 """Busiest prefixes per layer in the overview; for deeper layers the last number."""
 BLOCK = 1 << 22
 """Entries of the postings that are summed at a time, which bounds the memory."""
