@@ -58,6 +58,7 @@ function Frame({ onUpdate }: { onUpdate: () => void }): JSX.Element {
   const [follows, setFollows] = useState(false);
   const [said, say] = useState("");
   const main = useRef<HTMLElement>(null);
+  const tabs = useRef<HTMLElement>(null);
   const first = useRef(true);
   const here = `${place.view}/${place.name}`;
 
@@ -73,6 +74,7 @@ function Frame({ onUpdate }: { onUpdate: () => void }): JSX.Element {
       return;
     }
     scrollTo(0, 0);
+    tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     main.current?.focus({ preventScroll: true });
   }, [here]);
 
@@ -105,7 +107,7 @@ function Frame({ onUpdate }: { onUpdate: () => void }): JSX.Element {
             <Mark />
             Pathdex explorer
           </a>
-          <nav class="tabs" aria-label="Views">
+          <nav ref={tabs} class="tabs" aria-label="Views">
             {TABS.map(([view, name, also]) => (
               <a key={view} href={placeOf(view)} aria-current={place.view === view || also.includes(place.view) ? "page" : undefined}>
                 {name}

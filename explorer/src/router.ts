@@ -41,14 +41,15 @@ export function placeOf(view: string, name = "", options: Options = {}): string 
 
 export const pathPlace = (nodes: readonly number[]): string => placeOf("path", nodes.join("-"));
 export const prefixPlace = (nodes: readonly number[]): string => placeOf("paths", nodes.join("-"));
-/** Nodes of any layer, from `first` to `last`; those of the first layer are prefixes. */
-export const layerPlace = (layer: number, first: number, last = first): string =>
-  layer === 1 && first === last ? prefixPlace([first]) : placeOf("node", String(first), { layer, last: last === first ? null : last });
 export const itemPlace = (id: Id): string => placeOf("item", String(id));
 
 /** A whole path has its card; a prefix has the list of the paths below it. */
 export const nodesPlace = (nodes: readonly number[], depth: number): string =>
   nodes.length >= depth ? pathPlace(nodes) : prefixPlace(nodes);
+
+/** Nodes of any layer, from `first` to `last`; one of the first layer is a prefix. */
+export const layerPlace = (depth: number, layer: number, first: number, last = first): string =>
+  layer === 1 && first === last ? nodesPlace([first], depth) : placeOf("node", String(first), { layer, last: last === first ? null : last });
 
 /** Ids keep their type in an address: integers are bare, and text that looks like one is quoted. */
 export const idText = (id: Id): string =>

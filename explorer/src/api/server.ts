@@ -41,6 +41,8 @@ export class ServerSource implements Source {
 
   async ask<Q extends Question>(question: Q, ask: Ask<Q>, signal?: AbortSignal): Promise<Answer<Q>> {
     const { method, url, body } = REQUESTS[question](ask);
+    // A browser takes them for folders, also if they are encoded.
+    if (/\/\.{1,2}$/.test(url)) throw new AskError("failed", "A browser cannot ask for an item with this id.", "Use pathdex inspect RUN --item ID.");
     const headers: Record<string, string> = body === undefined ? {} : { "Content-Type": "application/json" };
     const secret = token();
     if (secret) headers["Authorization"] = `Bearer ${secret}`;

@@ -46,7 +46,7 @@ export function HeatStrips({ layers, nodes, linked }: { layers: readonly Loads[]
           </button>
         </span>
       </div>
-      {width > 0 && layers.map((layer) => <Strip key={layer.layer} layer={layer} most={most} width={width} sorted={sorted} nodes={nodes} linked={linked === true} />)}
+      {width > 0 && layers.map((layer) => <Strip key={layer.layer} layer={layer} most={most} width={width} sorted={sorted} nodes={nodes} depth={layers.length} linked={linked === true} />)}
     </div>
   );
 }
@@ -65,7 +65,7 @@ function Scale({ most }: { most: number }): JSX.Element {
   );
 }
 
-function Strip({ layer, most, width, sorted, nodes, linked }: { layer: Loads; most: number; width: number; sorted: boolean; nodes: number; linked: boolean }): JSX.Element {
+function Strip({ layer, most, width, sorted, nodes, depth, linked }: { layer: Loads; most: number; width: number; sorted: boolean; nodes: number; depth: number; linked: boolean }): JSX.Element {
   const [at, setAt] = useState(0);
   const svg = useRef<SVGSVGElement>(null);
   const cells = layer.items.length;
@@ -76,7 +76,7 @@ function Strip({ layer, most, width, sorted, nodes, linked }: { layer: Loads; mo
   const order = layer.items.map((_, cell) => cell);
   if (sorted) order.sort((a, b) => (layer.items[b] ?? 0) - (layer.items[a] ?? 0));
   const last = (cell: number): number => Math.min((cell + 1) * layer.nodes_per_cell, nodes) - 1;
-  const open = (cell: number): void => go(layerPlace(layer.layer, cell * layer.nodes_per_cell, last(cell)));
+  const open = (cell: number): void => go(layerPlace(depth, layer.layer, cell * layer.nodes_per_cell, last(cell)));
   const nameOfCell = (cell: number): string => {
     const first = cell * layer.nodes_per_cell;
     return layer.nodes_per_cell > 1 ? `nodes ${first} to ${last(cell)}` : `node ${first}`;
@@ -111,13 +111,13 @@ function Strip({ layer, most, width, sorted, nodes, linked }: { layer: Loads; mo
         {order.map((cell, position) => {
           const items = layer.items[cell] ?? 0;
           const text = `${nameOfCell(cell)}: ${counted(items, "item")}${layer.paths ? ` on ${counted(layer.paths[cell] ?? 0, "path")}` : ""}`;
-          const depth = level(items, most);
+          const shade = level(items, most);
           const x = (position % columns) * cellWidth;
           const y = Math.floor(position / columns) * (height + GAP);
           return (
             <g key={cell}>
               <rect
-                class={items === 0 ? "cell dead" : `cell heat-${depth}`}
+                class={items === 0 ? "cell dead" : `cell heat-${shade}`}
                 x={x + (items === 0 ? 0.5 : 0)}
                 y={y + (items === 0 ? 0.5 : 0)}
                 width={Math.max(1, cellWidth - GAP - (items === 0 ? 1 : 0))}
@@ -132,7 +132,7 @@ function Strip({ layer, most, width, sorted, nodes, linked }: { layer: Loads; mo
                 onClick={linked ? () => open(cell) : undefined}
               />
               {cellWidth >= 34 && (
-                <text class={depth >= 4 ? "on-dark" : ""} x={x + (cellWidth - GAP) / 2} y={y + height / 2 + 4} text-anchor="middle" pointer-events="none" aria-hidden="true">
+                <text class={shade >= 4 ? "on-dark" : ""} x={x + (cellWidth - GAP) / 2} y={y + height / 2 + 4} text-anchor="middle" pointer-events="none" aria-hidden="true">
                   {short(items)}
                 </text>
               )}

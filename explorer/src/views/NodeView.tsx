@@ -81,7 +81,7 @@ function Found({ answer, sort }: { answer: Node; sort: string }): JSX.Element {
                   bars={other.nodes.slice(0, SHOWN).map((one) => ({
                     key: String(one.node),
                     name: (
-                      <a class="node" href={layerPlace(other.layer, one.node)} aria-label={`Node ${one.node} of layer ${other.layer}`}>
+                      <a class="node" href={layerPlace(depth, other.layer, one.node)} aria-label={`Node ${one.node} of layer ${other.layer}`}>
                         {one.node}
                       </a>
                     ),

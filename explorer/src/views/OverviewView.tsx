@@ -21,7 +21,7 @@ export function OverviewView(): JSX.Element {
         note={
           <>
             <strong>{counted(model.items, "item")}</strong> live on <strong>{counted(model.used_paths, "path")}</strong>, {model.paths_per_item} each. A path is one of{" "}
-            {count(model.num_nodes)} nodes in each of {model.depth} layers; an average item shares its path with {decimal(Math.max(0, health.item_mean_size - 1))} others.
+            {count(model.num_nodes)} nodes in {model.depth === 1 ? "one layer" : `each of ${model.depth} layers`}; an average item shares its path with {decimal(Math.max(0, health.item_mean_size - 1)).replace(/\.0$/, "")} others.
           </>
         }
       >

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../api/useAnswer";
-import type { Id, Replay, Round } from "../api/types";
+import type { Id, Replay, Round, Warning } from "../api/types";
 import { Bars } from "../charts/Bars";
 import { HeatStrips } from "../charts/Heat";
 import { Line, type Point } from "../charts/Lines";
@@ -100,7 +100,7 @@ function Found({ replay, options }: { replay: Replay; options: URLSearchParams }
           {typeof now.time === "number" && <span class="muted"> {timeOf(now.time)}</span>}
         </span>
       </div>
-      <Warnings warnings={(now.warnings ?? []).map((message) => ({ code: "warning", message }))} />
+      <Warnings warnings={(now.warnings ?? []).map(warningOf)} />
       {replay.recorded && (
         <Panel
           title="Items moving between paths"
@@ -147,6 +147,12 @@ function Follow({ replay, followed, onFollow }: { replay: Replay; followed: Id |
       </select>
     </label>
   );
+}
+
+/** `W102: what was found; what to do` in its parts. */
+function warningOf(text: string): Warning {
+  const [, code = "", message = text, advice] = /^(W\d+): (.*?)(?:; (.*))?$/.exec(text) ?? [];
+  return { code, message, advice: advice ?? null };
 }
 
 function Moved({ moves, depth, unit, first }: { moves: readonly Move[]; depth: number; unit: string; first: boolean }): JSX.Element {
