@@ -21,7 +21,7 @@ export function Flows({ flows, total, depth }: { flows: readonly PrefixFlow[]; t
   const tops = flows.filter((one) => one.prefix.length === 1).length;
   const most = narrow ? 8 : tops <= 20 ? tops : 12;
   const few = flows.length <= 6;
-  const height = few ? 220 : narrow ? 440 : most > 12 ? 680 : 560;
+  const height = few ? 220 : narrow ? 440 : most > 12 ? 620 : 560;
   const columns = useMemo(() => layOut(flows, total, narrow ? Math.min(depth, 2) : depth, height, most), [flows, total, depth, height, narrow, most]);
   const layers = columns.length - 1;
   // The first bands only spread out, so they need less room than the others; the last column needs room for its labels.

@@ -9,7 +9,7 @@ const UP = 110;
 export function RoundBars({ rounds, unit }: { rounds: readonly PathRound[]; unit: string }): JSX.Element {
   const [box, width] = useWidth<HTMLDivElement>();
   const most = Math.max(1, ...rounds.map((one) => Math.max(one.items, one.left)));
-  const step = Math.min(54, width / Math.max(rounds.length, 1));
+  const step = Math.min(72, width / Math.max(rounds.length, 1));
   const scale = UP / most;
   const leavers = Math.max(...rounds.map((one) => one.left)) * scale;
   const height = UP + leavers + 40;
