@@ -18,6 +18,7 @@ from pathdex.server.explorers import Explorers, open_explorer, read_recording
 from pathdex.server.model_loader import ModelLoader
 from tests.random_model import random_model
 from tests.recommenders.test_live_reader import Feed
+from tests.server.conftest import running
 
 
 def test_a_model_has_one_explorer_with_its_recording(run_folder: Path) -> None:
@@ -42,6 +43,17 @@ def test_it_is_prepared_in_the_background(run_folder: Path) -> None:
     found = explorers.of(ModelLoader(run_folder).load())
     wait_until(lambda: "search" in found._kept)
     wait_until(lambda: found.doing is None)
+
+
+def test_a_server_for_the_explorer_prepares_it_before_the_first_request(run_folder: Path) -> None:
+    with running(run_folder, explorer=True) as server:
+        explorers = server.worker.context.explorers
+        wait_until(lambda: explorers._current is not None and "search" in explorers._current._kept)
+    with running(run_folder) as server:
+        assert server.get("/explore/").status in (200, 404)
+        assert server.worker.context.explorers._current is None
+        assert server.get("/v1/explore/status").json["model"]
+        assert server.worker.context.explorers._current is not None
 
 
 def test_the_next_version_of_a_live_model_is_prepared_while_the_last_one_answers(
