@@ -1,7 +1,8 @@
 /** The frame around the views: navigation, search, theme, and what is announced. */
 import type { JSX } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { SourceContext, useAnswer, useSource } from "./api/useAnswer";
+import { EpochContext, SourceContext, useAnswer, useSource } from "./api/useAnswer";
+import { useStatus } from "./api/useStatus";
 import type { Source } from "./api/source";
 import { ModelContext } from "./model";
 import { go, itemPlace, nodesPlace, placeOf, usePlace, type Place } from "./router";
@@ -9,11 +10,13 @@ import { useTheme, type Theme } from "./theme";
 import { AnnounceContext, LiveRegion } from "./ui/Announce";
 import { Answered } from "./ui/Answered";
 import { Finder } from "./ui/Finder";
+import { Notices } from "./ui/Notices";
 import { Empty, Title } from "./ui/Parts";
 import { Tips } from "./ui/Tip";
 import { CompareView } from "./views/CompareView";
 import { ItemView } from "./views/ItemView";
 import { ItemsView } from "./views/ItemsView";
+import { NodeView } from "./views/NodeView";
 import { OverviewView } from "./views/OverviewView";
 import { PathView } from "./views/PathView";
 import { PathsView } from "./views/PathsView";
@@ -22,7 +25,7 @@ import { ReplayView } from "./views/ReplayView";
 
 const TABS: readonly (readonly [string, string, readonly string[]])[] = [
   ["overview", "Overview", []],
-  ["paths", "Paths", ["path"]],
+  ["paths", "Paths", ["path", "node"]],
   ["items", "Items", ["item"]],
   ["query", "Query", []],
   ["replay", "Training", []],
@@ -32,19 +35,37 @@ const TABS: readonly (readonly [string, string, readonly string[]])[] = [
 export function App({ source }: { source: Source }): JSX.Element {
   return (
     <SourceContext.Provider value={source}>
-      <Frame />
+      <Current />
     </SourceContext.Provider>
   );
 }
 
-function Frame(): JSX.Element {
+/** The model that is shown; a newer one comes in its place without losing what the person does. */
+function Current(): JSX.Element {
+  const [epoch, setEpoch] = useState(0);
+  return (
+    <EpochContext.Provider value={epoch}>
+      <Frame onUpdate={() => setEpoch((before) => before + 1)} />
+    </EpochContext.Provider>
+  );
+}
+
+function Frame({ onUpdate }: { onUpdate: () => void }): JSX.Element {
   const place = usePlace();
   const source = useSource();
   const state = useAnswer("overview", {});
+  const status = useStatus(state.error === null, state.answer);
+  const [follows, setFollows] = useState(false);
   const [said, say] = useState("");
   const main = useRef<HTMLElement>(null);
+  const tabs = useRef<HTMLElement>(null);
   const first = useRef(true);
   const here = `${place.view}/${place.name}`;
+
+  const shown = state.loading ? null : (state.answer?.model ?? null);
+  useEffect(() => {
+    if (follows && status?.live && shown !== null && status.model !== shown) onUpdate();
+  }, [status]);
 
   // A new view starts at its top, with the focus on its heading.
   useEffect(() => {
@@ -53,6 +74,7 @@ function Frame(): JSX.Element {
       return;
     }
     scrollTo(0, 0);
+    tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     main.current?.focus({ preventScroll: true });
   }, [here]);
 
@@ -85,7 +107,7 @@ function Frame(): JSX.Element {
             <Mark />
             Pathdex explorer
           </a>
-          <nav class="tabs" aria-label="Views">
+          <nav ref={tabs} class="tabs" aria-label="Views">
             {TABS.map(([view, name, also]) => (
               <a key={view} href={placeOf(view)} aria-current={place.view === view || also.includes(place.view) ? "page" : undefined}>
                 {name}
@@ -101,7 +123,7 @@ function Frame(): JSX.Element {
         </div>
       </header>
       <main id="main" ref={main} tabIndex={-1}>
-        <Answered state={state} what="the model">
+        <Answered state={state} what="the model" doing={status?.preparing}>
           {(model) => (
             <ModelContext.Provider value={model}>
               <View place={place} key={here} />
@@ -113,8 +135,23 @@ function Frame(): JSX.Element {
         <footer class="foot">
           {state.answer.estimator} · model {state.answer.model}
           {source.isFile && " · an exported file: it holds a sample of the items and asks no server"}
+          {state.answer.abilities.live && (
+            <label class="check">
+              <input type="checkbox" checked={follows} onChange={(event) => setFollows(event.currentTarget.checked)} />
+              Update by itself when the live model changes
+            </label>
+          )}
         </footer>
       )}
+      <Notices
+        status={follows && status?.live && !status.preparing ? null : status}
+        shown={shown}
+        onUpdate={onUpdate}
+        onFollow={() => {
+          setFollows(true);
+          onUpdate();
+        }}
+      />
       <LiveRegion text={said} />
       <Tips />
     </AnnounceContext.Provider>
@@ -127,6 +164,8 @@ function View({ place }: { place: Place }): JSX.Element {
       return <OverviewView />;
     case "paths":
       return <PathsView prefix={place.name} options={place.options} />;
+    case "node":
+      return <NodeView node={place.name} options={place.options} />;
     case "path":
       return <PathView path={place.name} options={place.options} />;
     case "items":

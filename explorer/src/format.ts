@@ -3,7 +3,7 @@ import type { NamedItem } from "./api/types";
 
 const whole = new Intl.NumberFormat("en");
 
-export const count = (value: number): string => whole.format(Math.round(value));
+export const count = (value: number): string => whole.format(Math.round(value)).replace("-", "−");
 
 /** A count with its noun: `1 item`, `12 items`. */
 export const counted = (value: number, noun: string, plural = `${noun}s`): string =>
@@ -13,10 +13,10 @@ export const counted = (value: number, noun: string, plural = `${noun}s`): strin
 export function short(value: number): string {
   if (value < 10_000) return count(value);
   if (value < 999_500) return `${trim(value / 1e3)}k`;
-  return `${trim(value / 1e6)}M`;
+  return value < 999.5e6 ? `${trim(value / 1e6)}M` : `${trim(value / 1e9)}B`;
 }
 
-const trim = (value: number): string => (value < 99.95 ? value.toFixed(1).replace(/\.0$/, "") : count(value));
+const trim = (value: number): string => (value < 99.95 ? value.toFixed(1) : count(value));
 
 export const decimal = (value: number, digits = 1): string =>
   value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
@@ -47,3 +47,6 @@ export const humane = (name: string): string => {
   const text = name.replaceAll("_", " ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 };
+
+/** Seconds since 1970 as a date and a time of this place. */
+export const timeOf = (seconds: number): string => new Date(seconds * 1000).toLocaleString("en", { dateStyle: "medium", timeStyle: "medium", hour12: false });

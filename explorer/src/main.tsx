@@ -8,6 +8,8 @@ import "./styles/base.css";
 import "./styles/layout.css";
 import "./styles/parts.css";
 import "./styles/charts.css";
+import "./styles/lists.css";
+import "./styles/query.css";
 import "./styles/views.css";
 
 const root = document.getElementById("app");

@@ -47,6 +47,10 @@ export const itemPlace = (id: Id): string => placeOf("item", String(id));
 export const nodesPlace = (nodes: readonly number[], depth: number): string =>
   nodes.length >= depth ? pathPlace(nodes) : prefixPlace(nodes);
 
+/** Nodes of any layer, from `first` to `last`; one of the first layer is a prefix. */
+export const layerPlace = (depth: number, layer: number, first: number, last = first): string =>
+  layer === 1 && first === last ? nodesPlace([first], depth) : placeOf("node", String(first), { layer, last: last === first ? null : last });
+
 /** Ids keep their type in an address: integers are bare, and text that looks like one is quoted. */
 export const idText = (id: Id): string =>
   typeof id === "string" && /^(-?\d+|".*)$/.test(id) ? JSON.stringify(id) : String(id);

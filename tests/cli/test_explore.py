@@ -61,3 +61,9 @@ def test_a_page_opens_when_the_server_is_ready(
     pathdex("explore", titled_run, "--no-browser", "--port", 1234)
     assert len(opened) == 1
     assert served[1].port == 1234
+    assert served[0].explorer
+
+
+def test_a_missing_model_to_compare_with_is_named_at_once(pathdex: Pathdex, titled_run: Path, tmp_path: Path) -> None:
+    outcome = pathdex("explore", titled_run, "--compare", tmp_path / "none", "--no-browser", fails=1)
+    assert "none does not exist" in " ".join(outcome.stderr.split())

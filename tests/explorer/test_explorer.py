@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 import pathdex
 from pathdex.errors import QueryError
-from pathdex.explorer import explorer as module
 from pathdex.explorer.explorer import Explorer
 from pathdex.recommenders.live_model import LiveModel
 from tests.random_model import random_model
@@ -19,15 +20,37 @@ def test_only_a_model_with_an_index_can_be_explored() -> None:
         Explorer(model, "v")
 
 
-def test_a_value_is_computed_once_per_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_is_computed_once() -> None:
     explorer, calls = Explorer(random_model(), "a"), list[int]()
     for _ in range(2):
         assert explorer.once("x", lambda: calls.append(1) or len(calls)) == 1  # type: ignore[func-returns-value]
-    assert explorer.at("b").once("x", lambda: 7) == 1  # Too early to compute it again.
-    monkeypatch.setattr(module, "RENEW_SECONDS", -1.0)
-    monkeypatch.setattr(module, "RENEW_FACTOR", 0.0)
-    assert explorer.at("b").once("x", lambda: 7) == 7
-    assert explorer.at("b").once("x", lambda: 8) == 7
+
+
+def test_a_value_that_is_prepared_is_waited_for_a_moment() -> None:
+    explorer, go_on = Explorer(random_model(), "a"), threading.Event()
+    assert explorer.waits_for("b", 60) is None  # Nothing is being prepared, so whoever needs it computes it.
+    steps = {"first": lambda _: go_on.wait(60), "second": lambda one: one.once("b", lambda: 7)}
+    thread = threading.Thread(target=explorer.prepare, args=(steps,))
+    thread.start()
+    while explorer.doing is None:
+        pass
+    assert explorer.doing.name == "first"
+    waited = explorer.waits_for("b", 0.01)
+    assert waited is not None
+    assert waited > 0
+    go_on.set()
+    assert explorer.waits_for("b", 60) is None
+    thread.join()
+    assert explorer.doing is None
+    assert explorer.once("b", lambda: 8) == 7
+
+
+def test_what_cannot_be_prepared_is_left_to_the_requests() -> None:
+    explorer = Explorer(random_model(), "a")
+    with pytest.raises(ZeroDivisionError):
+        explorer.prepare({"first": lambda _: 1 // 0})
+    assert explorer.doing is None
+    assert explorer.waits_for("x", 60) is None
 
 
 def test_labels_are_remembered(explorer: Explorer) -> None:

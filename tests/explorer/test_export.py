@@ -66,6 +66,9 @@ def test_the_file_holds_everything_once(explorer: Explorer, tmp_path: Path) -> N
     assert found["queries"][0]["trace"]["n"] == 10
     path = next(iter(found["paths"]))
     assert found["paths"][path]["path"] == [int(node) for node in path.split("-")]
+    assert all(one["layer"] == 2 for one in found["nodes"].values())
+    assert sum(one["items"] for one in found["nodes"].values()) == found["overview"]["entries"]
+    assert found["nodes"]["2:1-1"]["first"] == 1
     assert found["prefixes"][""]["items"] == found["overview"]["entries"]
 
 

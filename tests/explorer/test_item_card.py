@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pathdex.explorer.explorer import Explorer
-from pathdex.explorer.item_card import find_items, item_card, item_rounds
+from pathdex.explorer.item_card import find_items, item_card
 from pathdex.explorer.item_schemas import ItemsQuery
+from pathdex.explorer.rounds import item_rounds
 from tests.random_model import random_model
 from tests.recommender_contract import TEXT_IDS
 
@@ -60,8 +61,9 @@ def test_histories_have_the_item_in_their_answer(explorer: Explorer) -> None:
 
 
 def test_rounds_end_with_the_paths_of_the_model(explorer: Explorer) -> None:
-    rounds = item_rounds(explorer, 3)
+    rounds, sample = item_rounds(explorer, 3)
     assert rounds is not None
+    assert sample == len(explorer.model.items)
     assert [tuple(path) for path in rounds[-1].paths] == explorer.model.item_paths(TEXT_IDS[3])
 
 

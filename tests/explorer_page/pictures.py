@@ -85,10 +85,10 @@ def main() -> None:
                     for file, picture in screenshots(browser, server):
                         save(picture, KEPT / file, COLOURS)
                     continue
-                for view, height in (("overview", 1400), ("query", 1270)):
+                for view, height in (("overview", 1470), ("query", 1270)):
                     address = f"{server.url}/explore/{place(server, view)}"
                     picture = capture(browser, address, size=(1180, height), scheme="light", scale=1.5)
-                    save(picture, ASSETS / f"explorer-{view}.png", 128)
+                    save(picture, ASSETS / f"explorer-{view}.png", 64)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,13 @@ def test_items_and_paths_of_the_file_are_found(exported: str, open_page: OpenPag
     assert "#/path/" in page.url
     page.goto(f"{exported}#/paths/99999")
     page.get_by_role("alert").get_by_text("This file is a sample").wait_for()
+
+
+def test_nodes_of_deeper_layers_are_in_the_file(exported: str, open_page: OpenPage) -> None:
+    page = open_page(exported, offline=True)
+    page.get_by_role("group", name=re.compile("^Load of layer 2")).get_by_role("link").first.click()
+    page.get_by_text("through node 0 of layer 2").wait_for()
+    assert page.locator(".paths-list > li").count() > 0
 
 
 def test_recorded_queries_are_shown_and_others_need_a_server(exported: str, open_page: OpenPage) -> None:

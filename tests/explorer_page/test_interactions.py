@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.explorer_page.conftest import OpenPage, settle
+from tests.explorer_page.conftest import OpenPage, axe_problems, settle
 from tests.explorer_page.places import place
 from tests.server.conftest import Running
 
@@ -48,6 +48,27 @@ def test_a_node_leads_to_its_paths_and_a_path_to_its_items(server: Running, open
     page.go_back()
     settle(page)
     assert "#/path/" in page.url
+
+
+def test_a_node_of_a_deeper_layer_leads_to_the_paths_through_it(server: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{server.url}/explore/")
+    loads = server.get("/v1/explore/overview").json["layers"][1]["items"]
+    busiest = loads.index(max(loads))
+    strip = page.get_by_role("group", name=re.compile("^Load of layer 2"))
+    strip.get_by_role("link", name=re.compile(rf"^node {busiest}: ")).click()
+    page.wait_for_url(re.compile(rf"#/node/{busiest}\?layer=2"))
+    settle(page)
+    answer = server.get(f"/v1/explore/nodes/{busiest}?layer=2&size=25").json
+    assert f"{answer['items']} items on {answer['num_paths']} paths through node" in page.locator("main").inner_text()
+    shown = page.locator(".paths-list > li .path-chips")
+    paths = [f"Path {', '.join(map(str, one['path']))}" for one in answer["paths"]]
+    assert [one.get_attribute("aria-label") for one in shown.all()] == paths
+    assert axe_problems(page) == []
+    page.get_by_role("button", name="by number").click()
+    page.wait_for_url(re.compile("sort=path"))
+    page.get_by_role("region", name="Layer 3").get_by_role("link").first.click()
+    page.wait_for_url(re.compile(r"#/node/\d+\?layer=3"))
+    page.get_by_text(re.compile("of layer 3, whatever")).wait_for()
 
 
 def test_nodes_sort_by_load(server: Running, open_page: OpenPage) -> None:
@@ -245,6 +266,15 @@ def test_the_keyboard_is_enough(server: Running, open_page: OpenPage) -> None:
     keys.press("ArrowLeft")
     keys.press("Enter")
     page.wait_for_url(re.compile("#/paths/0"))
+    settle(page)
+    assert page.evaluate("document.activeElement.id") == "main"
+
+    page.go_back()
+    settle(page)
+    tab_to(page, "/^Load of layer 3/.test(document.activeElement.closest('svg')?.getAttribute('aria-label'))")
+    keys.press("ArrowRight")
+    keys.press("Enter")
+    page.wait_for_url(re.compile(r"#/node/1\?layer=3"))
     settle(page)
     assert page.evaluate("document.activeElement.id") == "main"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 
@@ -71,8 +72,12 @@ def test_other_files_do_not_exist(server: Running, name: str) -> None:
 
 
 def test_the_address_without_a_slash_leads_to_the_page(server: Running) -> None:
+    """Also behind a proxy that adds a prefix."""
     answer = server.get("/explore")
-    assert (answer.status, answer.headers["location"]) == (307, "/explore/")
+    assert (answer.status, answer.headers["location"]) == (307, "explore/")
+    assert urljoin("https://shop.example/models/one/explore", answer.headers["location"]) == (
+        "https://shop.example/models/one/explore/"
+    )
 
 
 def test_a_page_that_is_not_built_is_named(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:

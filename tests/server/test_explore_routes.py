@@ -35,6 +35,8 @@ def test_every_view_fits_its_schema(server: Running, path: str) -> None:
         "explore_overview": "overview",
         "explore_paths": "paths?prefix=1&sort=interactions",
         "explore_path": f"paths/{path}?size=2",
+        "explore_node": "nodes/1?layer=2&size=2",
+        "explore_status": "status",
         "explore_items": "items?search=hammer",
         "explore_item": f"items/{quote(TEXT_IDS[0])}",
         "explore_replay": "replay?items=3",
@@ -107,7 +109,7 @@ def test_a_search_waits_only_for_a_moment(server: Running, monkeypatch: pytest.M
     monkeypatch.setattr(Explorer, "waits_for", lambda *_: 7.4)
     answer = server.get("/v1/explore/items?search=a")
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-    assert "is being built, for 7 seconds so far" in answer.message
+    assert "is being prepared, for 7 seconds so far" in answer.message
     assert server.get("/v1/explore/items").status == 200
 
 

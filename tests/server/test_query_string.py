@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pathdex.explorer.overview_schemas import PathQuery, PathsQuery
+from pathdex.explorer.overview_schemas import NodeQuery, PathQuery, PathsQuery
 from pathdex.server.errors import RequestError
 from pathdex.server.query_string import MAX_PARAMETERS, decode_query
 
@@ -22,6 +22,20 @@ def test_the_parameter_of_the_path_is_a_field() -> None:
     assert decode_query(PathQuery, b"page=3", {"path": "1-2"}) == PathQuery("1-2", 3)
     with pytest.raises(RequestError, match="path='1-2': is given twice; send it once"):
         decode_query(PathQuery, b"path=1-2", {"path": "1-2"})
+
+
+def test_a_parameter_may_be_required_and_another_be_a_number_or_missing() -> None:
+    assert decode_query(NodeQuery, b"layer=2&last=19", {"node": "17"}) == NodeQuery(17, 2, last=19)
+    assert decode_query(NodeQuery, b"layer=2", {"node": "17"}).last is None
+    for query, message in {
+        b"": "layer=None: is required; send it as ?layer=",
+        b"layer=two": "layer='two': must be a whole number",
+        b"layer=2&last=x": "last='x': must be a whole number",
+        b"layer=2&last=-1": "last=-1: does not fit",
+    }.items():
+        with pytest.raises(RequestError) as caught:
+            decode_query(NodeQuery, query, {"node": "17"})
+        assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,14 @@ export interface FileData {
   exported: string;
   overview: T.Overview;
   prefixes: Record<string, T.Paths>;
+  nodes: Record<string, T.Node>;
   paths: Record<string, T.PathCard>;
   items: Record<string, T.ItemCard>;
   search: Search[];
   queries: Recorded[];
   replay: T.Replay;
   compare: T.Compare | null;
-  limits: { bytes: number; items: number; paths: number; prefixes: number; queries: number; complete: boolean };
+  limits: { bytes: number; items: number; paths: number; prefixes: number; nodes: number; queries: number; complete: boolean };
 }
 
 export function readEmbedded(): FileData | null {
@@ -58,8 +59,10 @@ export class FileSource implements Source {
 
   ask<Q extends Question>(question: Q, ask: Ask<Q>): Promise<Answer<Q>> {
     const answers: { [K in Question]: (ask: Ask<K>) => Answer<K> } = {
+      status: () => ({ model: this.data.overview.model, live: false, preparing: null, seconds: null }),
       overview: () => this.data.overview,
       paths: (wanted) => this.pathsUnder(wanted),
+      node: (wanted) => this.node(wanted),
       path: (wanted) => this.path(wanted),
       items: (wanted) => this.search(wanted),
       item: ({ id }) => found(this.data.items[id], "this item"),
@@ -75,12 +78,12 @@ export class FileSource implements Source {
 
   private pathsUnder({ prefix = "", sort = "items", page = 1, size = 50 }: T.PathsQuery): T.Paths {
     const entry = found(this.data.prefixes[prefix], "this prefix");
-    const whole = entry.num_paths <= entry.paths.length;
-    if (sort !== "items" && !whole) throw notHere("all of these paths, so it cannot sort them");
-    const paths = [...entry.paths];
-    if (sort === "interactions") paths.sort((a, b) => b.interactions - a.interactions);
-    if (sort === "path") paths.sort((a, b) => a.path.reduce((order, node, layer) => order || node - (b.path[layer] ?? 0), 0));
-    return paged(entry, "paths", paths, entry.num_paths, page, size);
+    return paged(entry, "paths", sorted(entry, sort, "items"), entry.num_paths, page, size);
+  }
+
+  private node({ node, layer, last, sort = "interactions", page = 1, size = 50 }: T.NodeQuery): T.Node {
+    const entry = found(this.data.nodes[`${layer}:${node}-${last ?? node}`], "this node");
+    return paged(entry, "paths", sorted(entry, sort, "interactions"), entry.num_paths, page, size);
   }
 
   private path({ path, page = 1, size = 50 }: T.PathQuery): T.PathCard {
@@ -118,6 +121,15 @@ export class FileSource implements Source {
 function found<V>(value: V | undefined, what: string): V {
   if (value === undefined) throw notHere(what);
   return value;
+}
+
+/** The paths of an entry in an order; the file may hold only the first ones of the order `held`. */
+function sorted(entry: T.Paths | T.Node, sort: string, held: string): T.PathSummary[] {
+  if (sort === held) return entry.paths;
+  if (entry.num_paths > entry.paths.length) throw notHere("all of these paths, so it cannot sort them");
+  const paths = [...entry.paths];
+  if (sort === "path") return paths.sort((a, b) => a.path.reduce((order, node, layer) => order || node - (b.path[layer] ?? 0), 0));
+  return paths.sort((a, b) => (sort === "items" ? b.items - a.items : b.interactions - a.interactions));
 }
 
 /** A page of a list that the file may hold only the beginning of. */

@@ -242,6 +242,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/explore/nodes/{node}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the paths through a node of any layer. */
+        get: operations["explore_node"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/explore/overview": {
         parameters: {
             query?: never;
@@ -319,6 +336,23 @@ export interface paths {
         };
         /** Show how the index came to be. */
         get: operations["explore_replay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explore/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tell which model is explored, and what is still being prepared. */
+        get: operations["explore_status"];
         put?: never;
         post?: never;
         delete?: never;
@@ -737,6 +771,29 @@ export interface components {
             total: number;
         };
         /**
+         * ExploreNode
+         * @description The paths through a node, or through consecutive nodes, of any layer.
+         */
+        ExploreNode: {
+            /** @description The node. */
+            first: number;
+            /** @description Interactions in the training data. */
+            interactions: number;
+            /** @description Items on these paths, each counted once per path. */
+            items: number;
+            label: components["schemas"]["PathLabel"] | null;
+            /** @description The last node; the same as `first` for one. */
+            last: number;
+            layer: number;
+            model: string;
+            num_paths: number;
+            /** @description The other layers: where these paths are from and lead to. */
+            others: components["schemas"]["OtherLayer"][];
+            page: number;
+            pages: number;
+            paths: components["schemas"]["PathSummary"][];
+        };
+        /**
          * ExploreOverview
          * @description The index at a glance.
          */
@@ -859,6 +916,19 @@ export interface components {
              * @enum {unknown}
              */
             source: "live" | "training";
+        };
+        /**
+         * ExploreStatus
+         * @description Which model the answers are about, and what is still being prepared.
+         */
+        ExploreStatus: {
+            /** @description Whether the model changes while it is served. */
+            live: boolean;
+            model: string;
+            /** @description What is computed at present; null if all is ready. */
+            preparing: string | null;
+            /** @description For how long it has been prepared. */
+            seconds: number | null;
         };
         /**
          * ExploreTrace
@@ -1018,6 +1088,8 @@ export interface components {
             paths: components["schemas"]["ItemPath"][];
             /** @description From 1, the most popular item. */
             popularity_rank: number;
+            /** @description Items whose paths were recorded. */
+            round_sample: number;
             /** @description Null if they were not recorded for this item. */
             rounds: components["schemas"]["ItemRound"][] | null;
             /** @description The answer of /v1/similar. */
@@ -1086,6 +1158,11 @@ export interface components {
         ItemRound: {
             number: number;
             paths: number[][];
+            /**
+             * @description Of a publish, in seconds since 1970.
+             * @default null
+             */
+            time?: number | null;
         };
         /**
          * ItemsResponse
@@ -1247,6 +1324,17 @@ export interface components {
             like?: (string | number)[];
         };
         /**
+         * OtherLayer
+         * @description The nodes of another layer on the same paths.
+         */
+        OtherLayer: {
+            /** @description From 1. */
+            layer: number;
+            /** @description The busiest, largest first. */
+            nodes: components["schemas"]["PrefixChild"][];
+            num_nodes: number;
+        };
+        /**
          * PathCard
          * @description One path.
          */
@@ -1344,13 +1432,18 @@ export interface components {
         };
         /**
          * PathRound
-         * @description A path after an M-step, among the sampled items.
+         * @description A path after an M-step or publish, among the sampled items.
          */
         PathRound: {
             entered: number;
             items: number;
             left: number;
             number: number;
+            /**
+             * @description Of a publish, in seconds since 1970.
+             * @default null
+             */
+            time?: number | null;
         };
         /**
          * PathSummary
@@ -2599,6 +2692,94 @@ export interface operations {
             };
         };
     };
+    explore_node: {
+        parameters: {
+            query: {
+                /** @description From 1. */
+                layer: number;
+                /** @description The last of several consecutive nodes, from `node` on. */
+                last?: number | null;
+                /** @description The order of the paths: the largest first, or by nodes. */
+                sort?: "interactions" | "items" | "path";
+                /** @description The page, from 1. */
+                page?: number;
+                /** @description Entries per page. */
+                size?: number;
+            };
+            header?: never;
+            path: {
+                /** @description From 0. */
+                node: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreNode"];
+                };
+            };
+            /** @description Not found. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A field breaks a rule, or the model does not support the request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The request took too long. */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
     explore_overview: {
         parameters: {
             query?: never;
@@ -2969,6 +3150,53 @@ export interface operations {
             };
             /** @description The request took too long. */
             504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    explore_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExploreStatus"];
+                };
+            };
+            /** @description The request was not received in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests in flight; retry later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No model is loaded, or the user store or the stream is unavailable; retry later. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

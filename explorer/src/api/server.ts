@@ -22,8 +22,10 @@ function get(path: string, options: object): Request {
 const post = (path: string, body: object): Request => ({ method: "POST", url: `/v1/explore/${path}`, body: toJson(body) });
 
 const REQUESTS: { [Q in Question]: (ask: Ask<Q>) => Request } = {
+  status: () => get("status", {}),
   overview: () => get("overview", {}),
   paths: (ask) => get("paths", ask),
+  node: ({ node, ...rest }) => get(`nodes/${node}`, rest),
   path: ({ path, ...rest }) => get(`paths/${encodeURIComponent(path)}`, rest),
   items: (ask) => get("items", ask),
   item: ({ id, ...rest }) => get(`items/${encodeURIComponent(id)}`, rest),
@@ -39,6 +41,8 @@ export class ServerSource implements Source {
 
   async ask<Q extends Question>(question: Q, ask: Ask<Q>, signal?: AbortSignal): Promise<Answer<Q>> {
     const { method, url, body } = REQUESTS[question](ask);
+    // A browser takes them for folders, also if they are encoded.
+    if (/\/\.{1,2}$/.test(url)) throw new AskError("failed", "A browser cannot ask for an item with this id.", "Use pathdex inspect RUN --item ID.");
     const headers: Record<string, string> = body === undefined ? {} : { "Content-Type": "application/json" };
     const secret = token();
     if (secret) headers["Authorization"] = `Bearer ${secret}`;

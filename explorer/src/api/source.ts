@@ -4,8 +4,10 @@ import type { TraceQuery } from "./types";
 
 /** Every question of the page, with its answer. */
 export interface Questions {
+  status: [Record<string, never>, T.Status];
   overview: [Record<string, never>, T.Overview];
   paths: [T.PathsQuery, T.Paths];
+  node: [T.NodeQuery, T.Node];
   path: [T.PathQuery, T.PathCard];
   items: [T.ItemsQuery, T.Items];
   item: [T.ItemQuery, T.ItemCard];

@@ -6,6 +6,9 @@ import { AskError, type Answer, type Ask, type Question, type Source } from "./s
 
 export const SourceContext = createContext<Source | null>(null);
 
+/** Counts the models that were shown; with each, everything is asked again while the old answers stay visible. */
+export const EpochContext = createContext(0);
+
 export function useSource(): Source {
   const source = useContext(SourceContext);
   if (!source) throw new Error("no source");
@@ -48,7 +51,8 @@ const recent = new Recent();
 /** Asks at once, or after `delay` milliseconds without a change; null asks nothing. */
 export function useAnswer<Q extends Question>(question: Q, ask: Ask<Q> | null, delay = 0): State<Answer<Q>> {
   const source = useSource();
-  const key = ask === null ? "" : `${question} ${toJson(ask)}`;
+  const epoch = useContext(EpochContext);
+  const key = ask === null ? "" : `${epoch} ${question} ${toJson(ask)}`;
   const [attempt, setAttempt] = useState(0);
   const [state, setState] = useState<{ key: string; answer: Answer<Q> | null; error: AskError | null }>({
     key: "",

@@ -6,19 +6,23 @@ import { counted, percent, short } from "../format";
 import { nodesPlace } from "../router";
 import { Aloud } from "../ui/Aloud";
 import { useWidth } from "../ui/useWidth";
+import { fit, widthOf } from "./text";
 import { layOut, type FlowBar } from "./flowLayout";
 
 const BAR = 10;
 const TOP = 24;
-/** Average width of a letter of the labels. */
-const LETTER = 6.3;
+/** A grey bar of this height says how much it holds. */
+const TOLD = 26;
 
 export function Flows({ flows, total, depth }: { flows: readonly PrefixFlow[]; total: number; depth: number }): JSX.Element {
   const [box, width] = useWidth<HTMLDivElement>();
   const [lit, setLit] = useState<string | null>(null);
   const narrow = width < 560;
-  const height = narrow ? 440 : 560;
-  const columns = useMemo(() => layOut(flows, total, narrow ? Math.min(depth, 2) : depth, height, narrow ? 8 : 12), [flows, total, depth, height, narrow]);
+  const tops = flows.filter((one) => one.prefix.length === 1).length;
+  const most = narrow ? 8 : tops <= 20 ? tops : 12;
+  const few = flows.length <= 6;
+  const height = few ? 220 : narrow ? 440 : most > 12 ? 620 : 560;
+  const columns = useMemo(() => layOut(flows, total, narrow ? Math.min(depth, 2) : depth, height, most), [flows, total, depth, height, narrow, most]);
   const layers = columns.length - 1;
   // The first bands only spread out, so they need less room than the others; the last column needs room for its labels.
   const step = (width - BAR) / (layers + 0.35);
@@ -48,9 +52,9 @@ export function Flows({ flows, total, depth }: { flows: readonly PrefixFlow[]; t
                 return (
                   <g key={one.key} class={one.other ? "flow other" : "flow"}>
                     {bar}
-                    {one.other && one.height >= 14 && (
+                    {one.other && one.height >= TOLD && one.prefix.length === 0 && (layer === 1 || layer === layers) && (
                       <text class="soft" x={x(layer) + BAR + 6} y={one.y + one.height / 2 + 4}>
-                        {short(one.items)} not drawn
+                        {short(one.items)} more
                       </text>
                     )}
                   </g>
@@ -85,10 +89,8 @@ function tipOf(one: FlowBar, total: number): string {
 }
 
 function labelOf(one: FlowBar, width: number): string {
-  const room = Math.floor(width / LETTER) - String(one.prefix.at(-1)).length - 1;
   const text = one.label ?? `${short(one.items)} items`;
-  if (text.length <= room) return text;
-  return room > 5 ? `${text.slice(0, room - 1).trimEnd()}…` : "";
+  return fit(text, width - widthOf(String(one.prefix.at(-1))) - 8);
 }
 
 function band(x0: number, y0: number, x1: number, y1: number, height: number): string {

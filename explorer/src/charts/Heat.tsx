@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { count, counted, short } from "../format";
-import { go, prefixPlace } from "../router";
+import { go, layerPlace } from "../router";
 import { useWidth } from "../ui/useWidth";
 
 export interface Loads {
@@ -29,7 +29,7 @@ function columnsFor(cells: number, width: number): number {
   return [200, 100, 50, 40, 25, 20, 16, 10].find((one) => one <= fits) ?? fits;
 }
 
-export function HeatStrips({ layers, onNode }: { layers: readonly Loads[]; onNode?: boolean }): JSX.Element {
+export function HeatStrips({ layers, nodes, linked }: { layers: readonly Loads[]; nodes: number; linked?: boolean }): JSX.Element {
   const [box, width] = useWidth<HTMLDivElement>();
   const [sorted, setSorted] = useState(false);
   const most = Math.max(1, ...layers.map((layer) => Math.max(0, ...layer.items)));
@@ -46,7 +46,7 @@ export function HeatStrips({ layers, onNode }: { layers: readonly Loads[]; onNod
           </button>
         </span>
       </div>
-      {width > 0 && layers.map((layer) => <Strip key={layer.layer} layer={layer} most={most} width={width} sorted={sorted} linked={onNode === true && layer.layer === 1} />)}
+      {width > 0 && layers.map((layer) => <Strip key={layer.layer} layer={layer} most={most} width={width} sorted={sorted} nodes={nodes} depth={layers.length} linked={linked === true} />)}
     </div>
   );
 }
@@ -65,7 +65,7 @@ function Scale({ most }: { most: number }): JSX.Element {
   );
 }
 
-function Strip({ layer, most, width, sorted, linked }: { layer: Loads; most: number; width: number; sorted: boolean; linked: boolean }): JSX.Element {
+function Strip({ layer, most, width, sorted, nodes, depth, linked }: { layer: Loads; most: number; width: number; sorted: boolean; nodes: number; depth: number; linked: boolean }): JSX.Element {
   const [at, setAt] = useState(0);
   const svg = useRef<SVGSVGElement>(null);
   const cells = layer.items.length;
@@ -75,17 +75,18 @@ function Strip({ layer, most, width, sorted, linked }: { layer: Loads; most: num
   const height = Math.max(12, Math.min(cellWidth, rows > 1 ? 22 : 34));
   const order = layer.items.map((_, cell) => cell);
   if (sorted) order.sort((a, b) => (layer.items[b] ?? 0) - (layer.items[a] ?? 0));
+  const last = (cell: number): number => Math.min((cell + 1) * layer.nodes_per_cell, nodes) - 1;
+  const open = (cell: number): void => go(layerPlace(depth, layer.layer, cell * layer.nodes_per_cell, last(cell)));
   const nameOfCell = (cell: number): string => {
     const first = cell * layer.nodes_per_cell;
-    return layer.nodes_per_cell > 1 ? `nodes ${first} to ${first + layer.nodes_per_cell - 1}` : `node ${first}`;
+    return layer.nodes_per_cell > 1 ? `nodes ${first} to ${last(cell)}` : `node ${first}`;
   };
   const busiest = layer.items.indexOf(Math.max(...layer.items));
-  const openable = linked && layer.nodes_per_cell === 1;
 
   const move = (event: KeyboardEvent): void => {
     const steps: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns, Home: -at, End: cells - 1 - at };
-    if (event.key === "Enter" && openable) {
-      go(prefixPlace([order[at] ?? 0]));
+    if (event.key === "Enter" && linked) {
+      open(order[at] ?? 0);
       return;
     }
     const step = steps[event.key];
@@ -106,17 +107,17 @@ function Strip({ layer, most, width, sorted, linked }: { layer: Loads; most: num
           {layer.dead !== undefined && layer.dead > 0 && ` · ${counted(layer.dead, "node")} unused`}
         </span>
       </div>
-      <svg ref={svg} width={width} height={rows * (height + GAP) - GAP} role="group" aria-label={`Load of layer ${layer.layer}, ${cells} cells; move with the arrow keys`} onKeyDown={move}>
+      <svg ref={svg} width={width} height={rows * (height + GAP) - GAP} role="group" aria-label={`Load of layer ${layer.layer}, ${cells} cells; move with the arrow keys${linked ? ", open with Enter" : ""}`} onKeyDown={move}>
         {order.map((cell, position) => {
           const items = layer.items[cell] ?? 0;
           const text = `${nameOfCell(cell)}: ${counted(items, "item")}${layer.paths ? ` on ${counted(layer.paths[cell] ?? 0, "path")}` : ""}`;
-          const depth = level(items, most);
+          const shade = level(items, most);
           const x = (position % columns) * cellWidth;
           const y = Math.floor(position / columns) * (height + GAP);
           return (
             <g key={cell}>
               <rect
-                class={items === 0 ? "cell dead" : `cell heat-${depth}`}
+                class={items === 0 ? "cell dead" : `cell heat-${shade}`}
                 x={x + (items === 0 ? 0.5 : 0)}
                 y={y + (items === 0 ? 0.5 : 0)}
                 width={Math.max(1, cellWidth - GAP - (items === 0 ? 1 : 0))}
@@ -125,13 +126,13 @@ function Strip({ layer, most, width, sorted, linked }: { layer: Loads; most: num
                 data-at={position}
                 data-tip={`Layer ${layer.layer}, ${text}`}
                 tabIndex={position === at ? 0 : -1}
-                role={openable ? "link" : "img"}
+                role={linked ? "link" : "img"}
                 aria-label={text}
                 onFocus={() => setAt(position)}
-                onClick={openable ? () => go(prefixPlace([cell])) : undefined}
+                onClick={linked ? () => open(cell) : undefined}
               />
               {cellWidth >= 34 && (
-                <text class={depth >= 4 ? "on-dark" : ""} x={x + (cellWidth - GAP) / 2} y={y + height / 2 + 4} text-anchor="middle" pointer-events="none" aria-hidden="true">
+                <text class={shade >= 4 ? "on-dark" : ""} x={x + (cellWidth - GAP) / 2} y={y + height / 2 + 4} text-anchor="middle" pointer-events="none" aria-hidden="true">
                   {short(items)}
                 </text>
               )}

@@ -5,6 +5,7 @@ import { count, counted, percent } from "../format";
 import { useModel } from "../model";
 import { nodesPlace } from "../router";
 import { Aloud } from "../ui/Aloud";
+import { fit, widthOf } from "../charts/text";
 import { useWidth } from "../ui/useWidth";
 
 const ROW = 22;
@@ -41,7 +42,7 @@ export function Beam({ layers, paths, asked }: { layers: readonly BeamLayer[]; p
   const extra = labels.size > 0 && width > 620 ? Math.min(190, width * 0.26) : 0;
   const inner = across ? (width - extra - gap * (layers.length - 1)) / layers.length : width - extra;
   const start = (index: number): number => (across ? index * (inner + gap) : 0);
-  const heightOf = (rows: readonly Row[]): number => (rows.at(-1)?.y ?? HEAD) + ROW + 22;
+  const heightOf = (rows: readonly Row[]): number => (rows.at(-1)?.y ?? HEAD) + ROW + (layers.length > 4 ? 38 : 22);
   const starts = columns.map((_, index) => (across ? 0 : columns.slice(0, index).reduce((sum, rows) => sum + heightOf(rows) + 10, 0)));
   const height = across ? Math.max(...columns.map(heightOf)) : (starts.at(-1) ?? 0) + heightOf(columns.at(-1) ?? []);
   return (
@@ -95,7 +96,9 @@ function Column({ layer, rows, width, extra, labels, label, depth, asked }: Colu
   const top = Math.max(1e-30, ...rows.map((row) => row.probability));
   const room = Math.max(8, width - label - VALUE - 6);
   const keptShown = rows.filter((row) => row.kept).length;
-  const more = [layer.kept > keptShown ? `${count(layer.kept - keptShown)} more kept` : "", `${count(layer.compared - layer.kept)} pruned`].filter(Boolean).join(", ");
+  const counts = [layer.kept > keptShown ? `${count(layer.kept - keptShown)} more kept` : "", `${count(layer.compared - layer.kept)} pruned`].filter(Boolean);
+  // Beside each other if that does not reach into the next column.
+  const more = widthOf(counts.join(", ")) <= width - label + 22 + extra ? [counts.join(", ")] : counts;
   return (
     <>
       <text y={13} font-weight="600">
@@ -121,21 +124,18 @@ function Column({ layer, rows, width, extra, labels, label, depth, asked }: Colu
               </text>
               {extra > 0 && labels.has(row.key) && (
                 <text x={width + 8} y={15}>
-                  {shortened(labels.get(row.key) ?? "", extra - 8)}
+                  {fit(labels.get(row.key) ?? "", extra - 8)}
                 </text>
               )}
             </g>
           </a>
         );
       })}
-      <text class="soft" x={label - 22} y={(rows.at(-1)?.y ?? HEAD) + ROW + 16}>
-        {more}
-      </text>
+      {more.map((text, line) => (
+        <text key={line} class="soft" x={label - 22} y={(rows.at(-1)?.y ?? HEAD) + ROW + 16 + 15 * line}>
+          {text}
+        </text>
+      ))}
     </>
   );
 }
-
-const shortened = (text: string, width: number): string => {
-  const room = Math.floor(width / 6.4);
-  return text.length <= room ? text : `${text.slice(0, room - 1).trimEnd()}…`;
-};

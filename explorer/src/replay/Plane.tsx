@@ -3,11 +3,12 @@ import type { JSX } from "preact";
 import type { Id } from "../api/types";
 import { nameOf } from "../format";
 import { keyOf } from "../ui/Parts";
+import { widthOf } from "../charts/text";
 import { useWidth } from "../ui/useWidth";
 import type { Track } from "./moves";
 
-const LEFT = 34;
-const BOTTOM = 30;
+const LEFT = 32;
+const BOTTOM = 36;
 
 /** A number between -0.5 and 0.5 that is always the same for the same text, so that dots on one cell do not hide. */
 function scatter(text: string): number {
@@ -18,12 +19,16 @@ function scatter(text: string): number {
 
 export function Plane({ tracks, round, nodes, depth, followed, onFollow }: { tracks: readonly Track[]; round: number; nodes: number; depth: number; followed: Id | null; onFollow: (id: Id) => void }): JSX.Element {
   const [box, width] = useWidth<HTMLDivElement>();
+  const left = LEFT + widthOf(String(nodes - 1));
   const height = Math.max(280, Math.min(width * 0.62, 520));
-  const cellX = (width - LEFT - 8) / nodes;
+  const cellX = (width - left - 8) / nodes;
   const cellY = (height - BOTTOM - 8) / nodes;
-  const x = (path: readonly number[], key: string): number => LEFT + ((path[0] ?? 0) + 0.5 + scatter(key) * 0.7) * cellX;
+  const x = (path: readonly number[], key: string): number => left + ((path[0] ?? 0) + 0.5 + scatter(key) * 0.7) * cellX;
   const y = (path: readonly number[], key: string): number => (depth > 1 ? 8 + ((path[1] ?? 0) + 0.5 + scatter(`${key}y`) * 0.7) * cellY : height / 2 + scatter(`${key}y`) * height * 0.6);
   const lines = nodes <= 40;
+  // Numbers that do not touch.
+  const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((one) => one * cellX >= 22 && one * cellY >= 15) ?? nodes;
+  const ticks = Array.from({ length: Math.ceil(nodes / every) }, (_, place) => place * every);
   return (
     <div ref={box} class="plane">
       {width > 0 && (
@@ -31,15 +36,27 @@ export function Plane({ tracks, round, nodes, depth, followed, onFollow }: { tra
           {lines &&
             Array.from({ length: nodes + 1 }, (_, node) => (
               <g key={node} class="axis">
-                <line x1={LEFT + node * cellX} x2={LEFT + node * cellX} y1={8} y2={height - BOTTOM} />
-                {depth > 1 && <line x1={LEFT} x2={width - 8} y1={8 + node * cellY} y2={8 + node * cellY} />}
+                <line x1={left + node * cellX} x2={left + node * cellX} y1={8} y2={height - BOTTOM} />
+                {depth > 1 && <line x1={left} x2={width - 8} y1={8 + node * cellY} y2={8 + node * cellY} />}
               </g>
             ))}
-          <text class="soft" x={LEFT} y={height - 8}>
-            node of layer 1, from 0 to {nodes - 1}
+          {ticks.map((node) => (
+            <g key={node} class="ticks">
+              <text class="soft" x={left + (node + 0.5) * cellX} y={height - BOTTOM + 14} text-anchor="middle">
+                {node}
+              </text>
+              {depth > 1 && (
+                <text class="soft" x={left - 6} y={8 + (node + 0.5) * cellY + 4} text-anchor="end">
+                  {node}
+                </text>
+              )}
+            </g>
+          ))}
+          <text class="soft" x={left} y={height - 4}>
+            node of layer 1
           </text>
           {depth > 1 && (
-            <text class="soft" transform={`translate(14, ${height - BOTTOM}) rotate(-90)`}>
+            <text class="soft" transform={`translate(11, ${height - BOTTOM}) rotate(-90)`}>
               node of layer 2
             </text>
           )}

@@ -6,11 +6,11 @@ import { setToken } from "../api/token";
 import type { State } from "../api/useAnswer";
 import { useId } from "preact/hooks";
 
-export function Answered<A>({ state, what, children }: { state: State<A>; what: string; children: (answer: A) => ComponentChildren }): JSX.Element {
+export function Answered<A>({ state, what, doing, children }: { state: State<A>; what: string; doing?: string | null | undefined; children: (answer: A) => ComponentChildren }): JSX.Element {
   const { answer, error, loading, busy, retry } = state;
   return (
     <div class="answered" aria-busy={loading}>
-      {error ? <Failed error={error} retry={retry} /> : busy !== null ? <Waiting text={`${capital(busy)} …`} /> : answer !== null ? children(answer) : loading ? <Waiting text={`Loading ${what} …`} /> : null}
+      {error ? <Failed error={error} retry={retry} /> : busy !== null ? <Waiting text={`${capital(busy)} …`} /> : answer !== null ? children(answer) : loading ? <Waiting text={doing ? `Preparing ${doing} …` : `Loading ${what} …`} /> : null}
     </div>
   );
 }

@@ -15,7 +15,12 @@ export function PathList({ paths, depth, most }: { paths: readonly PathSummary[]
             {one.label && <LabelText label={one.label} />}
             {one.first && one.first.length > 0 && (
               <span class="first">
-                {one.first.map(nameOf).join(", ")}
+                {one.first.map((item, index) => (
+                  <>
+                    {index > 0 && " · "}
+                    <bdi>{nameOf(item)}</bdi>
+                  </>
+                ))}
                 {one.items > one.first.length && " …"}
               </span>
             )}
@@ -23,7 +28,7 @@ export function PathList({ paths, depth, most }: { paths: readonly PathSummary[]
           <span class="amount">
             <Meter share={one.items / most} />
             {counted(one.items, "item")}
-            <span class="muted hide-narrow"> · {short(one.interactions)}</span>
+            <span class="muted interactions hide-narrow">{short(one.interactions)} interactions</span>
           </span>
         </li>
       ))}

@@ -1,14 +1,17 @@
 /** One item: its paths side by side, similar items, and for whom it is retrieved. */
 import type { JSX } from "preact";
 import { useAnswer } from "../api/useAnswer";
-import type { ItemCard, PathNeighbour } from "../api/types";
+import type { ItemCard, ItemRound, PathNeighbour } from "../api/types";
 import { Meter } from "../charts/Bars";
-import { count, counted, decimal, nameOf, percent, plainValue } from "../format";
+import { count, counted, decimal, nameOf, percent, plainValue, timeOf } from "../format";
 import { useModel } from "../model";
 import { idText, placeOf } from "../router";
 import { Answered } from "../ui/Answered";
 import { Histories } from "../ui/Histories";
 import { Empty, Figure, Figures, ItemLink, keyOf, LabelText, Panel, PathChips, PathLink, Title } from "../ui/Parts";
+
+/** Of more states, only changes are listed. */
+const MANY = 8;
 
 export function ItemView({ id }: { id: string }): JSX.Element {
   const state = useAnswer("item", { id });
@@ -20,7 +23,7 @@ export function ItemView({ id }: { id: string }): JSX.Element {
 }
 
 function Card({ card }: { card: ItemCard }): JSX.Element {
-  const { depth } = useModel();
+  const { depth, abilities } = useModel();
   const details = Object.entries(card.details ?? {});
   return (
     <>
@@ -66,47 +69,64 @@ function Card({ card }: { card: ItemCard }): JSX.Element {
         <Panel title="Similar items" note="By their vectors, over the whole catalogue.">
           <Near items={card.similar} nothing="None were found." />
         </Panel>
-        <Panel title="Its paths over the rounds">
-          {card.rounds && card.rounds.length > 0 ? (
-            <div class="scroll">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Round</th>
-                    <th scope="col">Paths</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {card.rounds.map((round, index) => {
-                    const before = new Set(card.rounds?.[index - 1]?.paths.map((one) => one.join("-")));
-                    return (
-                      <tr key={round.number}>
-                        <td>{round.number}</td>
-                        <td>
-                          <span class="chips">
-                            {round.paths.map((nodes) => (
-                              <span key={nodes.join("-")} class={index > 0 && !before.has(nodes.join("-")) ? "chip changed" : "chip"}>
-                                <PathLink nodes={nodes} depth={depth} />
-                                {index > 0 && !before.has(nodes.join("-")) && <span class="muted"> new</span>}
-                              </span>
-                            ))}
-                          </span>
-                        </td>
-                      </tr>
-                    );
-                  })}
-                </tbody>
-              </table>
-            </div>
-          ) : (
-            <Empty>Rounds were not recorded for this item.</Empty>
-          )}
+        <Panel title={abilities.live ? "Its paths over the publishes" : "Its paths over the rounds"}>
+          {card.rounds && card.rounds.length > 0 ? <Rounds rounds={card.rounds} depth={depth} live={abilities.live} /> : <Empty>{noRounds(abilities.live, card.round_sample)}</Empty>}
         </Panel>
         <Panel wide title="Retrieved for" note={card.histories && card.histories.length > 0 ? `${count(card.num_histories)} of the recorded histories get it as an answer.` : undefined}>
           <Histories histories={card.histories} nothing="It is in the answer to none of the recorded histories." />
         </Panel>
       </div>
     </>
+  );
+}
+
+function noRounds(live: boolean, sample: number): string {
+  if (!live) return "Rounds were not recorded for this item.";
+  if (sample === 0) return "The live folder keeps only the present state; look again after the next publish.";
+  return `It is not among the ${count(sample)} items that are followed: those are a sample, without items that were added or replaced since.`;
+}
+
+/** The paths after each round; of many rounds, those in which something changed. */
+function Rounds({ rounds, depth, live }: { rounds: readonly ItemRound[]; depth: number; live: boolean }): JSX.Element {
+  const keys = rounds.map((round) => new Set(round.paths.map((nodes) => nodes.join("-"))));
+  const rows = rounds.map((round, index) => ({ round, before: keys[index - 1] }));
+  const isSame = (index: number): boolean => [...(keys[index] ?? [])].join() === [...(keys[index - 1] ?? [])].join();
+  const shown = rounds.length > MANY ? rows.filter((_, index) => index === 0 || !isSame(index)) : rows;
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{live ? "Publish" : "Round"}</th>
+            <th scope="col">Paths</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map(({ round, before }) => (
+            <tr key={round.number}>
+              <td class="when">
+                {count(round.number)}
+                {typeof round.time === "number" && <span class="muted"> {timeOf(round.time)}</span>}
+              </td>
+              <td>
+                <span class="chips">
+                  {round.paths.map((nodes) => {
+                    const isNew = before !== undefined && !before.has(nodes.join("-"));
+                    return (
+                      <span key={nodes.join("-")} class={isNew ? "chip changed" : "chip"}>
+                        <PathLink nodes={nodes} depth={depth} />
+                        {isNew && <span class="muted"> new</span>}
+                      </span>
+                    );
+                  })}
+                </span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {shown.length < rounds.length && <p class="muted">The other {count(rounds.length - shown.length)} of the {count(rounds.length)} states did not change its paths.</p>}
+    </div>
   );
 }
 

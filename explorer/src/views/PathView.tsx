@@ -23,7 +23,7 @@ export function PathView({ path, options }: { path: string; options: URLSearchPa
 }
 
 function Card({ card }: { card: PathCard }): JSX.Element {
-  const { depth } = useModel();
+  const { depth, abilities } = useModel();
   const name = card.path.join("-");
   return (
     <>
@@ -31,7 +31,7 @@ function Card({ card }: { card: PathCard }): JSX.Element {
         <a href={placeOf("paths")}>All paths</a>
         <PathChips nodes={card.path} depth={depth} />
       </p>
-      <Title kicker={`Path ${name}`} note={card.label ? `Labelled by what is frequent on its ${counted(card.label.sample, "item")} and rare elsewhere.` : "Its items have no metadata in common that is rare elsewhere."}>
+      <Title kicker={`Path ${name}`} note={card.label ? `Labelled by what is frequent on its ${card.label.sample < card.num_items ? `${count(card.label.sample)} most popular items` : counted(card.num_items, "item")} and rare elsewhere.` : "Its items have no metadata in common that is rare elsewhere."}>
         {card.label?.text ?? `Path ${name}`}
       </Title>
       <Figures>
@@ -44,46 +44,56 @@ function Card({ card }: { card: PathCard }): JSX.Element {
           <Members card={card} />
           <Pager page={card.page} pages={card.pages} total={card.num_items} noun="items" onPage={(page) => go(placeOf("path", name, { page }))} />
         </Panel>
-        {card.label && card.label.terms.length > 0 && (
-          <Panel title="What the label says" note="Words of titles and values of attributes, with the items of the sample that have them.">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Term</th>
-                  <th scope="col">From</th>
-                  <th scope="col" class="number">
-                    Items
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {card.label.terms.map((term) => (
-                  <tr key={`${term.column} ${term.term}`}>
-                    <td>{term.term}</td>
-                    <td class="muted">{term.column}</td>
-                    <td class="number">
-                      <span class="with-meter">
-                        <Meter share={term.items / card.label!.sample} />
-                        {count(term.items)} of {count(card.label!.sample)}
-                      </span>
-                    </td>
+        <div class="stack">
+          {card.label && card.label.terms.length > 0 && (
+            <Panel title="What the label says" note="Words of titles and values of attributes, with the items of the sample that have them.">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Term</th>
+                    <th scope="col">From</th>
+                    <th scope="col" class="number">
+                      Items
+                    </th>
                   </tr>
-                ))}
-              </tbody>
-            </table>
+                </thead>
+                <tbody>
+                  {card.label.terms.map((term) => (
+                    <tr key={`${term.column} ${term.term}`}>
+                      <td>{term.term}</td>
+                      <td class="muted">{term.column}</td>
+                      <td class="number">
+                        <span class="with-meter">
+                          <Meter share={term.items / card.label!.sample} />
+                          {count(term.items)} of {count(card.label!.sample)}
+                        </span>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </Panel>
+          )}
+          <Panel title="How it came to be" note={card.rounds ? `After each ${abilities.live ? "publish of the live model" : "round of training"}, among ${counted(card.round_sample, abilities.live ? "followed item" : "recorded item")}.` : undefined}>
+            {card.rounds && card.rounds.length > 0 ? (
+              <RoundBars rounds={card.rounds} unit={abilities.live ? "publish" : "round"} />
+            ) : (
+              <Empty>{abilities.live ? "The live folder keeps only the present state; look again after the next publish." : "Rounds were not recorded for this model."}</Empty>
+            )}
           </Panel>
-        )}
-        <Panel title="How its items relate" note="The filled dot is this path; the ring is the whole catalogue.">
-          {card.cohesion ? <Relations card={card} /> : <Empty>Too few items to compare.</Empty>}
-        </Panel>
-        <Panel title="Paths nearby" note="Paths that begin with the same nodes.">
+        </div>
+        <div class="stack">
+          <Panel title="How its items relate" note="The filled dot is this path; the ring is the whole catalogue.">
+            {card.cohesion ? <Relations card={card} /> : <Empty>Too few items to compare.</Empty>}
+          </Panel>
+        </div>
+        <Panel wide title="Paths nearby" note="Paths that begin with the same nodes.">
           {card.neighbours.length > 0 ? (
-            <ul class="plain-list">
+            <ul class="plain-list near-paths">
               {card.neighbours.map((near) => (
                 <li key={near.path.join("-")}>
-                  <span>
-                    <PathChips nodes={near.path} depth={depth} /> <LabelText label={near.label} fallback="" />
-                  </span>
+                  <PathChips nodes={near.path} depth={depth} />
+                  <LabelText label={near.label} fallback="" />
                   <span class="amount">{counted(near.items, "item")}</span>
                 </li>
               ))}
@@ -91,9 +101,6 @@ function Card({ card }: { card: PathCard }): JSX.Element {
           ) : (
             <Empty>No other path begins with the same nodes.</Empty>
           )}
-        </Panel>
-        <Panel title="How it came to be" note={card.rounds ? `After each round of training, among ${counted(card.round_sample, "recorded item")}.` : undefined}>
-          {card.rounds && card.rounds.length > 0 ? <RoundBars rounds={card.rounds} /> : <Empty>Rounds were not recorded for this model.</Empty>}
         </Panel>
         <Panel wide title="Who is led here" note={card.histories && card.histories.length > 0 ? `${count(card.num_histories)} of the recorded histories have this path in their beam.` : undefined}>
           <Histories histories={card.histories} nothing="None of the recorded histories is led here." />
@@ -107,7 +114,7 @@ function Members({ card }: { card: PathCard }): JSX.Element {
   const most = Math.max(...card.items.map((item) => item.share), 1e-9);
   return (
     <div class="scroll">
-      <table>
+      <table class="members">
         <thead>
           <tr>
             <th scope="col">Item</th>
@@ -134,7 +141,7 @@ function Members({ card }: { card: PathCard }): JSX.Element {
                 <span class="with-meter">
                   <Meter share={item.share / most} />
                   <span>
-                    {short(item.interactions)} <span class="muted">({percent(item.share)})</span>
+                    {short(item.interactions)} <span class="muted hide-narrow">({percent(item.share)})</span>
                   </span>
                 </span>
               </td>

@@ -1,7 +1,7 @@
 /** The tree of prefixes, one level at a time, and the paths below one. */
 import type { JSX } from "preact";
 import { useAnswer } from "../api/useAnswer";
-import type { Paths, PathsQuery } from "../api/types";
+import type { Paths } from "../api/types";
 import { Bars } from "../charts/Bars";
 import { count, counted, short } from "../format";
 import { useModel } from "../model";
@@ -10,16 +10,12 @@ import { useAnnounce } from "../ui/Announce";
 import { Answered } from "../ui/Answered";
 import { Empty, Pager, Panel, PathChips, Title } from "../ui/Parts";
 import { PathList } from "../ui/PathList";
+import { sortOf, Sorts } from "../ui/Sorts";
 
-const SORTS: readonly (readonly [NonNullable<PathsQuery["sort"]>, string])[] = [
-  ["items", "most items"],
-  ["interactions", "most interactions"],
-  ["path", "by number"],
-];
 const CHILDREN = 16;
 
 export function PathsView({ prefix, options }: { prefix: string; options: URLSearchParams }): JSX.Element {
-  const sort = SORTS.find(([name]) => name === options.get("sort"))?.[0] ?? "items";
+  const sort = sortOf(options, "items");
   const page = Math.max(1, Number(options.get("page")) || 1);
   const state = useAnswer("paths", { prefix, sort, page, size: 25 });
   useAnnounce(state.answer ? `${counted(state.answer.num_paths, "path")}, page ${state.answer.page} of ${state.answer.pages}` : null);
@@ -79,13 +75,7 @@ function Found({ answer, prefix, sort }: { answer: Paths; prefix: string; sort: 
           <Panel
             title="Paths"
             actions={
-              <span class="choices" role="group" aria-label="Order of the paths">
-                {SORTS.map(([name, text]) => (
-                  <button key={name} type="button" aria-pressed={sort === name} onClick={() => go(placeOf("paths", prefix, { sort: name === "items" ? null : name }), true)}>
-                    {text}
-                  </button>
-                ))}
-              </span>
+              <Sorts sort={sort} onSort={(next) => go(placeOf("paths", prefix, { sort: next === "items" ? null : next }), true)} />
             }
           >
             <PathList paths={answer.paths} depth={depth} most={Math.max(1, ...answer.paths.map((one) => one.items))} />

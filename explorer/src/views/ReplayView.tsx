@@ -2,11 +2,11 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../api/useAnswer";
-import type { Id, Replay, Round } from "../api/types";
+import type { Id, Replay, Round, Warning } from "../api/types";
 import { Bars } from "../charts/Bars";
 import { HeatStrips } from "../charts/Heat";
 import { Line, type Point } from "../charts/Lines";
-import { count, counted, decimal, humane, nameOf, percent } from "../format";
+import { count, counted, decimal, humane, nameOf, percent, timeOf } from "../format";
 import { useModel } from "../model";
 import { Plane } from "../replay/Plane";
 import { movesAt, trackOf, type Move } from "../replay/moves";
@@ -97,11 +97,10 @@ function Found({ replay, options }: { replay: Replay; options: URLSearchParams }
         <span class="now-text" aria-live={playing ? "off" : "polite"}>
           {at === 0 ? "" : "after "}
           {name(now.number)}
-          {typeof now.time === "number" && <span class="muted"> {new Date(now.time * 1000).toLocaleString()}</span>}
+          {typeof now.time === "number" && <span class="muted"> {timeOf(now.time)}</span>}
         </span>
       </div>
-      <Warnings warnings={(now.warnings ?? []).map((message) => ({ code: "warning", message }))} />
-      <Curves replay={replay} now={now.number} />
+      <Warnings warnings={(now.warnings ?? []).map(warningOf)} />
       {replay.recorded && (
         <Panel
           title="Items moving between paths"
@@ -112,9 +111,10 @@ function Found({ replay, options }: { replay: Replay; options: URLSearchParams }
           <Moved moves={moves} depth={model.depth} unit={unit} first={at === 0} />
         </Panel>
       )}
+      <Curves replay={replay} now={now.number} unit={unit} />
       {now.loads.length > 0 && (
         <Panel title="Load of the nodes" note={`The ${count(replay.sample)} recorded items, after ${name(now.number)}.`}>
-          <HeatStrips layers={now.loads.map((items, index) => ({ layer: index + 1, items, nodes_per_cell: model.layers[index]?.nodes_per_cell ?? 1 }))} />
+          <HeatStrips nodes={model.num_nodes} layers={now.loads.map((items, index) => ({ layer: index + 1, items, nodes_per_cell: model.layers[index]?.nodes_per_cell ?? 1 }))} />
         </Panel>
       )}
       {Object.keys(now.sizes).length > 0 && (
@@ -147,6 +147,12 @@ function Follow({ replay, followed, onFollow }: { replay: Replay; followed: Id |
       </select>
     </label>
   );
+}
+
+/** `W102: what was found; what to do` in its parts. */
+function warningOf(text: string): Warning {
+  const [, code = "", message = text, advice] = /^(W\d+): (.*?)(?:; (.*))?$/.exec(text) ?? [];
+  return { code, message, advice: advice ?? null };
 }
 
 function Moved({ moves, depth, unit, first }: { moves: readonly Move[]; depth: number; unit: string; first: boolean }): JSX.Element {
@@ -216,18 +222,18 @@ function seriesOf(rounds: readonly Round[]): [string, Point[]][] {
 
 function formatFor(name: string): (value: number) => string {
   if (/overlap|share|recall|hit|moved/.test(name)) return percent;
-  return (value) => (Number.isInteger(value) && Math.abs(value) >= 10 ? count(value) : (Math.abs(value) < 1000 && !Number.isInteger(value) ? value.toPrecision(3) : count(value)));
+  return (value) => (Number.isInteger(value) && Math.abs(value) >= 10 ? count(value) : (Math.abs(value) < 1000 && !Number.isInteger(value) ? value.toPrecision(3).replace("-", "−") : count(value)));
 }
 
-function Curves({ replay, now }: { replay: Replay; now: number }): JSX.Element | null {
+function Curves({ replay, now, unit }: { replay: Replay; now: number; unit: string }): JSX.Element | null {
   const moved = replay.rounds.flatMap((one) => (typeof one.moved === "number" ? [{ round: one.number, value: one.moved }] : []));
   const series: [string, Point[]][] = [...(moved.length > 1 ? [["moved", moved] as [string, Point[]]] : []), ...seriesOf(replay.rounds).filter(([name]) => name !== "overlap" || moved.length < 2)];
   if (series.length === 0) return null;
   return (
-    <Panel title="Figures by round" note="The orange dot is the chosen round.">
+    <Panel title={`Figures by ${unit}`} note={`The orange dot is the chosen ${unit}.`}>
       <div class="small-charts">
         {series.slice(0, 6).map(([name, points]) => (
-          <Line key={name} title={nameOfFigure(name)} points={points} now={now} format={formatFor(name)} />
+          <Line key={name} title={nameOfFigure(name)} points={points} now={now} format={formatFor(name)} unit={unit} />
         ))}
       </div>
     </Panel>

@@ -48,7 +48,7 @@ def explore(
     from pathdex.server.options import ServerOptions
     from pathdex.server.serving import serve
 
-    options = ServerOptions(model=folder, port=port, compare=compare)
+    options = ServerOptions(model=folder, port=port, compare=compare, explorer=True)
     console = out()
 
     def on_ready(address: str, version: str) -> None:

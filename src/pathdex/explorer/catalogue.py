@@ -38,9 +38,10 @@ class Catalogue:
         return found
 
     def title_at(self, row: int) -> str | None:
-        """The title in a row of the table."""
+        """The title in a row of the table; None if it has none, or one without a visible character."""
         value = None if self._titles is None or row == UNKNOWN else self._titles.value(row)
-        return None if value is None else _text(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        text = ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+        return _text(text) if any(one.isprintable() and not one.isspace() for one in text) else None
 
     def details_at(self, row: int) -> dict[str, Any] | None:
         """The other columns in a row; None if it has none."""
@@ -69,5 +70,7 @@ def _text(text: str) -> str:
 
 def _shown(value: Any) -> Any:
     if isinstance(value, list):
-        return [_shown(one) for one in value[:MOST_VALUES]] or None
-    return _text(value) if isinstance(value, str) else value
+        return [_shown(one) for one in value[:MOST_VALUES] if one is not None] or None
+    if isinstance(value, str):
+        return _text(value) if value.strip() else None
+    return value

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,14 +37,26 @@ LABELS_KEPT = 20_000
 """Labels that are remembered."""
 FIRST_ITEMS = 3
 """Items of a path in a list."""
-RENEW_SECONDS, RENEW_FACTOR = 2.0, 20.0
-"""The sums of a live model are renewed after this many seconds, and this many times what the last renewal took."""
+
+
+@dataclass(frozen=True)
+class Doing:
+    """What is prepared."""
+
+    name: str
+    began: float
+    """When preparing began, on the monotonic clock."""
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
 
 
 class Explorer:
-    """Answers the explorer's questions about one model. Thread-safe.
+    """Answers the explorer's questions about one version of a model. Thread-safe.
 
-    What is costly is computed once per version. For a live model it may be some seconds behind the model.
+    What is costly is computed once. A live model may have moved on meanwhile; its next version gets an explorer of its
+    own.
     """
 
     def __init__(
@@ -65,55 +78,48 @@ class Explorer:
         self.folder = folder
         self.is_live = isinstance(model, LiveModel)
         self._lock, self._making = threading.Lock(), dict[str, threading.Lock]()
-        self._began: dict[str, float] = {}
         self._kept: dict[str, Any] = {}
-        """Computed values of a version; replaced, not emptied, since a thread may still fill it."""
-        self._computed, self._took = 0.0, 0.0
-        self._kept_version = version
+        self._changed = threading.Condition()
+        """Notified when a value is computed, and when preparing ends."""
+        self._doing: Doing | None = None
         self._labels: OrderedDict[tuple[int, ...], PathLabel | None] = OrderedDict()
 
-    def at(self, version: str) -> Explorer:
-        """The same explorer after the model changed to this version."""
-        with self._lock:
-            now = time.monotonic()
-            self.version = version
-            if version != self._kept_version and now - self._computed > max(RENEW_SECONDS, RENEW_FACTOR * self._took):
-                self._kept = {}
-                self._labels = OrderedDict()
-                self._kept_version, self._took = version, 0.0
-        return self
-
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """A value that is computed once per version, by one thread. Others are computed meanwhile."""
-        kept = self._kept
-        if name in kept:
-            found: T = kept[name]
-            return found
-        with self._lock:
-            lock = self._making.setdefault(name, threading.Lock())
-        with lock:
-            kept = self._kept
-            if name not in kept:
-                started = self._began[name] = time.monotonic()
-                kept[name] = make()
-                self._computed = time.monotonic()
-                self._took = max(self._took, self._computed - started)
-            value: T = kept[name]
-            return value
+        """A value that is computed once, by one thread. Others are computed meanwhile."""
+        if name not in self._kept:
+            with self._lock:
+                lock = self._making.setdefault(name, threading.Lock())
+            with lock:
+                if name not in self._kept:
+                    self._kept[name] = make()
+                    with self._changed:
+                        self._changed.notify_all()
+        found: T = self._kept[name]
+        return found
 
-    def prepare(self) -> None:
-        """Compute what the first requests would wait for."""
-        _ = self.facts, self.popularity_rank, self.labels, self.search
+    @property
+    def doing(self) -> Doing | None:
+        """What is prepared at present; None if nothing is."""
+        return self._doing
+
+    def prepare(self, steps: Mapping[str, Callable[[Explorer], object]]) -> None:
+        """Compute what the first requests would wait for, step by step; `doing` tells the name of the present one."""
+        began = time.monotonic()
+        try:
+            for name, step in steps.items():
+                self._doing = Doing(name, began)
+                step(self)
+        finally:
+            with self._changed:
+                self._doing = None
+                self._changed.notify_all()
 
     def waits_for(self, name: str, seconds: float) -> float | None:
-        """Wait so many seconds for a value; if it is still being computed, returns for how long it has been."""
-        lock = self._making.get(name)
-        if name in self._kept or lock is None:
-            return None
-        if lock.acquire(timeout=seconds):
-            lock.release()
-            return None
-        return time.monotonic() - self._began.get(name, time.monotonic())
+        """Wait so many seconds for a value that is being prepared; if it still is, returns for how long it has been."""
+        with self._changed:
+            if self._changed.wait_for(lambda: name in self._kept or self._doing is None, seconds):
+                return None
+            return None if self._doing is None else self._doing.seconds
 
     @property
     def depth(self) -> int:
@@ -216,7 +222,7 @@ class Explorer:
         if self.labels.is_silent:
             return None
         if key not in self._labels:
-            found = self.labels.label(self.sample_of(key))
+            found = self.label_of(self.facts.range_of(key))
             with self._lock:
                 self._labels[key] = found
                 while len(self._labels) > LABELS_KEPT:
@@ -224,10 +230,14 @@ class Explorer:
             return found
         return self._labels.get(key)
 
-    def sample_of(self, prefix: tuple[int, ...], most: int = LABEL_ITEMS) -> Ints:
-        """The most popular items under a prefix; of a large one, those of its most popular paths."""
+    def label_of(self, positions: range | Ints) -> PathLabel | None:
+        """The label of any paths, by their positions in `facts`."""
+        return self.labels.label(self.sample_of(positions)) if len(positions) else None
+
+    def sample_of(self, positions: range | Ints, most: int = LABEL_ITEMS) -> Ints:
+        """The most popular items on some paths; of many, those of the most popular paths."""
         facts = self.facts
-        paths = facts.paths[facts.ordered(facts.range_of(prefix), "interactions", 0, most)]
+        paths = facts.paths[facts.ordered(positions, "interactions", 0, most)]
         with self.model.unchanging():
             on_paths = [self.items_on(one) for one in paths.tolist()]
             codes = np.unique(np.concatenate(on_paths)) if on_paths else np.empty(0, np.int64)

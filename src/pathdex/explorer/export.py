@@ -21,8 +21,9 @@ from pathdex.explorer.change_schemas import CompareQuery, ReplayQuery
 from pathdex.explorer.compare import compare
 from pathdex.explorer.explorer import Explorer
 from pathdex.explorer.item_card import item_card
+from pathdex.explorer.node_card import node_card
 from pathdex.explorer.overview import overview, paths_under
-from pathdex.explorer.overview_schemas import PathQuery, PathsQuery
+from pathdex.explorer.overview_schemas import NodeQuery, PathQuery, PathsQuery
 from pathdex.explorer.path_card import path_card
 from pathdex.explorer.query_schemas import ExploreQuery
 from pathdex.explorer.query_view import query_view
@@ -34,9 +35,11 @@ FORMAT, VERSION = "pathdex-explorer", 1
 DATA_ID = "pathdex-data"
 MAX_BYTES = 20 * 2**20
 """Bytes of the data in a file."""
-ITEMS, PATHS, PREFIXES, QUERIES, REPLAYED = 500, 600, 200, 20, 300
+ITEMS, PATHS, PREFIXES, NODES, QUERIES, REPLAYED = 500, 600, 200, 300, 20, 300
 """What is included at most, as far as it fits."""
-SHARES = {"prefixes": 0.2, "paths": 0.35, "items": 0.25, "queries": 0.2}
+NODE_PATHS = 25
+"""Paths of a node."""
+SHARES = {"prefixes": 0.2, "nodes": 0.1, "paths": 0.3, "items": 0.2, "queries": 0.2}
 """The part of the limit that each kind may take; what one leaves is free for the next."""
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
@@ -95,6 +98,10 @@ def export_data(explorer: Explorer, *, max_bytes: int = MAX_BYTES, attributes: S
         text = _text(prefix)
         return text, paths_under(explorer, PathsQuery(prefix=text, size=50))
 
+    def node_entry(cell: tuple[int, int, int]) -> tuple[str, Any]:
+        layer, first, last = cell
+        return f"{layer}:{first}-{last}", node_card(explorer, NodeQuery(first, layer, last=last, size=NODE_PATHS))
+
     def path_entry(path: Sequence[int]) -> tuple[str, Any]:
         return _text(path), path_card(explorer, PathQuery(_text(path)))
 
@@ -108,6 +115,7 @@ def export_data(explorer: Explorer, *, max_bytes: int = MAX_BYTES, attributes: S
 
     total = budget.left
     data["prefixes"] = budget.fill(prefixes, prefix_entry, int(total * SHARES["prefixes"]))
+    data["nodes"] = budget.fill(_busiest_cells(explorer)[:NODES], node_entry, int(total * SHARES["nodes"]))
     data["paths"] = budget.fill(paths, path_entry, int(total * SHARES["paths"]))
     data["items"] = budget.fill(codes, item_entry, int(total * SHARES["items"]))
     data["queries"] = list(budget.fill(range(len(histories)), query_entry, budget.left).values())
@@ -116,10 +124,21 @@ def export_data(explorer: Explorer, *, max_bytes: int = MAX_BYTES, attributes: S
         {"id": one.id, "title": one.title, "interactions": int(count)}
         for one, count in zip(explorer.named(shown), explorer.counts[shown], strict=True)
     ]
-    counts = {name: len(data[name]) for name in ("items", "paths", "prefixes", "queries")}
+    counts = {name: len(data[name]) for name in ("items", "paths", "prefixes", "nodes", "queries")}
     complete = counts["items"] == whole.items and counts["paths"] == whole.used_paths
     data["limits"] = {"bytes": max_bytes, **counts, "complete": complete}
     return data
+
+
+def _busiest_cells(explorer: Explorer) -> list[tuple[int, int, int]]:
+    """Cells of the overview as layer, first and last node, the busiest first, without those that are prefixes."""
+    cells = []
+    for layer, load in enumerate(explorer.facts.loads, start=1):
+        step = load.nodes_per_cell
+        for cell in np.flatnonzero(load.items).tolist() if layer > 1 or step > 1 else ():
+            last = min((cell + 1) * step, explorer.num_nodes) - 1
+            cells.append((int(load.items[cell]), layer, cell * step, last))
+    return [(layer, first, last) for _, layer, first, last in sorted(cells, key=lambda one: (-one[0], *one[1:]))]
 
 
 def export_page(explorer: Explorer, page: Mapping[str, bytes], file: Path, **options: Any) -> int:

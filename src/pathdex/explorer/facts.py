@@ -17,7 +17,7 @@ from pathdex.kernels.types import Ints
 
 MAX_CELLS = 1024
 """Cells of a layer; with more nodes per layer, consecutive nodes share a cell."""
-FLOWS = (12, 36, 72)
+FLOWS = (24, 48, 96)
 """Busiest prefixes per layer in the overview; for deeper layers the last number."""
 BLOCK = 1 << 22
 """Entries of the postings that are summed at a time, which bounds the memory."""
@@ -32,7 +32,7 @@ class Loads(NamedTuple):
 
 
 class Children(NamedTuple):
-    """The nodes below a prefix, the busiest first."""
+    """Nodes of one layer, the busiest first."""
 
     nodes: Ints
     items: Ints
@@ -107,15 +107,38 @@ class IndexFacts:
         items: Ints = sums[last] - sums[first]
         return items
 
-    def ordered(self, part: range, sort: str, first: int, count: int) -> Ints:
-        """Positions of a page of the paths in a range, by `items`, `interactions` or `path`."""
+    def ordered(self, part: range | Ints, sort: str, first: int, count: int) -> Ints:
+        """Positions of a page of some paths, by `items`, `interactions` or `path`; `part` are ascending positions."""
         if sort == "path":
-            return np.arange(part.start, part.stop)[first : first + count]
+            return np.asarray(part[first : first + count], np.int64)
         if len(part) == len(self):
             whole = self.by_size if sort == "items" else self.by_interactions
             return whole[first : first + count]
-        values = (self.sizes if sort == "items" else self.interactions)[part.start : part.stop]
-        return np.argsort(-values, kind="stable")[first : first + count] + part.start
+        values = self.sizes if sort == "items" else self.interactions
+        if isinstance(part, range):
+            return _largest(values[part.start : part.stop], first, count) + part.start
+        found: Ints = part[_largest(values[part], first, count)]
+        return found
+
+    def through(self, layer: int, first: int, last: int) -> Ints:
+        """Positions of the paths with a node from `first` to `last` in a layer, which counts from 1."""
+        width = self.num_nodes ** (self.depth - layer)
+        found = []
+        for begin in range(0, len(self), BLOCK):
+            nodes = self.paths[begin : begin + BLOCK] // width % self.num_nodes
+            found.append(np.flatnonzero((nodes >= first) & (nodes <= last)) + begin)
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def nodes_of(self, positions: Ints, layer: int) -> Children:
+        """The nodes of some paths in a layer, the busiest first."""
+        nodes = self.paths[positions] // self.num_nodes ** (self.depth - layer) % self.num_nodes
+        found, inverse, paths = np.unique(nodes, return_inverse=True, return_counts=True)
+        items, interactions = (
+            np.bincount(inverse, values[positions], len(found)).astype(np.int64)
+            for values in (self.sizes, self.interactions)
+        )
+        order = np.argsort(-items, kind="stable")
+        return Children(*(values[order] for values in (found, items, paths, interactions)))
 
     def children(self, prefix: tuple[int, ...]) -> Children:
         """The next nodes under a prefix that is not a whole path."""
@@ -180,3 +203,15 @@ def _running(values: Ints) -> Ints:
     sums = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=sums[1:])
     return sums
+
+
+def _largest(values: Ints, first: int, count: int) -> Ints:
+    """A page of the positions of the largest values, ties by position."""
+    end = first + count
+    if end * 4 >= len(values):
+        return np.argsort(-values, kind="stable")[first:end]
+    limit = np.partition(values, len(values) - end)[len(values) - end]
+    above = np.flatnonzero(values > limit)
+    kept = np.concatenate([above, np.flatnonzero(values == limit)[: end - len(above)]])
+    found: Ints = kept[np.argsort(-values[kept], kind="stable")][first:]
+    return found

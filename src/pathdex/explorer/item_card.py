@@ -6,12 +6,12 @@ import numpy as np
 
 from pathdex.data.vocabulary import UNKNOWN
 from pathdex.explorer.explorer import Explorer
-from pathdex.explorer.item_schemas import ExploreItems, ItemCard, ItemPath, ItemRound, ItemsQuery, PathNeighbour
+from pathdex.explorer.item_schemas import ExploreItems, ItemCard, ItemPath, ItemsQuery, PathNeighbour
 from pathdex.explorer.overview import num_pages
+from pathdex.explorer.rounds import item_rounds
 from pathdex.explorer.samples import answered_with, cosine_to
 from pathdex.explorer.schemas import ItemEntry
 from pathdex.explorer.search import MAX_INDEXED
-from pathdex.index.paths import decode_paths
 from pathdex.index.postings import NO_PATH
 from pathdex.kernels.types import Floats, Ints
 from pathdex.retrieval.similar import similar_items
@@ -61,6 +61,7 @@ def item_card(explorer: Explorer, code: int) -> ItemCard:
     ranks = explorer.popularity_rank
     paths = [_item_path(explorer, code, path) for path in own]
     histories, num_histories = answered_with(explorer, code)
+    rounds, sample = item_rounds(explorer, code)
     return ItemCard(
         model=explorer.version,
         id=id,
@@ -73,7 +74,8 @@ def item_card(explorer: Explorer, code: int) -> ItemCard:
         similar=_neighbours(explorer, similar, scores),
         histories=histories,
         num_histories=num_histories,
-        rounds=item_rounds(explorer, code),
+        rounds=rounds,
+        round_sample=sample,
     )
 
 
@@ -100,16 +102,4 @@ def _neighbours(explorer: Explorer, codes: Ints, scores: Floats) -> list[PathNei
     return [
         PathNeighbour(one.id, float(score), int(count), one.title)
         for one, score, count in zip(explorer.named(codes), scores, explorer.counts[codes], strict=True)
-    ]
-
-
-def item_rounds(explorer: Explorer, code: int) -> list[ItemRound] | None:
-    """The paths of an item after each M-step; None if it was not recorded."""
-    recording = explorer.recording
-    row = int(np.searchsorted(recording.items, code))
-    if not recording.num_rounds or row == len(recording.items) or recording.items[row] != code:
-        return None
-    return [
-        ItemRound(number, decode_paths(paths[row], explorer.num_nodes, explorer.depth).tolist())
-        for number, paths in enumerate(recording.rounds)
     ]

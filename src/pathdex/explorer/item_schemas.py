@@ -54,11 +54,12 @@ class ItemPath(Struct, omit_defaults=True, gc=False):
     label: PathLabel | None = None
 
 
-class ItemRound(Struct, gc=False):
+class ItemRound(Struct, omit_defaults=True, gc=False):
     """The paths of an item after an M-step or publish."""
 
     number: int
     paths: list[list[int]]
+    time: Annotated[float | None, Meta(description="Of a publish, in seconds since 1970.")] = None
 
 
 class ItemQuery(Struct, forbid_unknown_fields=True, gc=False):
@@ -85,3 +86,4 @@ class ItemCard(Struct, omit_defaults=False, gc=False):
     ]
     num_histories: int
     rounds: Annotated[list[ItemRound] | None, Meta(description="Null if they were not recorded for this item.")]
+    round_sample: Annotated[int, Meta(description="Items whose paths were recorded.")]

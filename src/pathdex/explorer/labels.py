@@ -41,8 +41,8 @@ _WORD = re.compile(r"[^\W\d_][\w'’-]*", re.UNICODE)
 _COMMON = frozenset(
     re.findall(
         r"\w+",
-        "a an and at by das de der des die du el en et for from i il in la las le les los of on or part the to und "
-        "vol volume von with you your",
+        "a an and are at be by das de der des die du el en et for from he her his i ii iii il in is it its iv la las "
+        "le les los me my not of on or our part she that the they this to und vol volume von we with you your",
     )
 )
 """Words that say nothing about an item, in catalogues of any kind."""

@@ -13,6 +13,7 @@ from pathdex.kernels.types import Ints
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.live_reader import from_stored
 from pathdex.recommenders.model_delta import ModelDelta
+from pathdex.storage.bundle import read_bundle
 from pathdex.storage.live_folder import BaseVersion, LiveVersion, delta_folder, read_current, read_delta
 
 MAX_ROUNDS = 40
@@ -70,7 +71,7 @@ def _follow(folder: Path, version: LiveVersion, base: BaseVersion, items: Ints) 
     numbers = range(version.first_delta if is_current else base.delta + 1, version.last_delta + 1)
     if base.number > version.base.number or not len(numbers):
         return None
-    paths = np.asarray(DeepRetrieval.load(folder / base.name).paths)
+    paths = read_bundle(folder / base.name, estimator=DeepRetrieval.name).arrays["paths"]
     items = items[items < len(paths)]
     now, stays = paths[items].astype(np.int64), np.ones(len(items), np.bool_)
     read = numbers[:MAX_DELTAS]

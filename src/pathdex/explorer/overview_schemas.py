@@ -61,6 +61,15 @@ class Abilities(Struct, gc=False):
     live: Annotated[bool, Meta(description="Whether the model changes while it is served.")]
 
 
+class ExploreStatus(Struct, gc=False):
+    """Which model the answers are about, and what is still being prepared."""
+
+    model: str
+    live: Annotated[bool, Meta(description="Whether the model changes while it is served.")]
+    preparing: Annotated[str | None, Meta(description="What is computed at present; null if all is ready.")]
+    seconds: Annotated[float | None, Meta(description="For how long it has been prepared.")]
+
+
 class ExploreOverview(Struct, gc=False):
     """The index at a glance."""
 
@@ -126,6 +135,45 @@ class ExplorePaths(Struct, gc=False):
     pages: int
 
 
+class NodeQuery(Struct, forbid_unknown_fields=True, gc=False):
+    """Which node, and which of its paths."""
+
+    node: Annotated[int, Meta(ge=0, lt=1_000_000_000, description="From 0.")]
+    layer: Annotated[int, Meta(ge=1, le=1_000, description="From 1.")]
+    last: Annotated[
+        Annotated[int, Meta(ge=0, lt=1_000_000_000)] | None,
+        Meta(description="The last of several consecutive nodes, from `node` on."),
+    ] = None
+    sort: Annotated[Sort, Meta(description="The order of the paths: the largest first, or by nodes.")] = "interactions"
+    page: Page = 1
+    size: PageSize = 50
+
+
+class OtherLayer(Struct, gc=False):
+    """The nodes of another layer on the same paths."""
+
+    layer: Annotated[int, Meta(description="From 1.")]
+    nodes: Annotated[list[PrefixChild], Meta(description="The busiest, largest first.")]
+    num_nodes: int
+
+
+class ExploreNode(Struct, gc=False):
+    """The paths through a node, or through consecutive nodes, of any layer."""
+
+    model: str
+    layer: int
+    first: Annotated[int, Meta(description="The node.")]
+    last: Annotated[int, Meta(description="The last node; the same as `first` for one.")]
+    items: Annotated[int, Meta(description="Items on these paths, each counted once per path.")]
+    interactions: Interactions
+    label: PathLabel | None
+    others: Annotated[list[OtherLayer], Meta(description="The other layers: where these paths are from and lead to.")]
+    paths: list[PathSummary]
+    num_paths: int
+    page: int
+    pages: int
+
+
 class PathMember(Struct, omit_defaults=True, gc=False):
     """An item on a path."""
 
@@ -176,13 +224,14 @@ class LeadingHistory(Struct, omit_defaults=True, gc=False):
     next: Annotated[NamedItem | None, Meta(description="What the user took next.")] = None
 
 
-class PathRound(Struct, gc=False):
-    """A path after an M-step, among the sampled items."""
+class PathRound(Struct, omit_defaults=True, gc=False):
+    """A path after an M-step or publish, among the sampled items."""
 
     number: int
     items: int
     entered: int
     left: int
+    time: Annotated[float | None, Meta(description="Of a publish, in seconds since 1970.")] = None
 
 
 class PathQuery(Struct, forbid_unknown_fields=True, gc=False):

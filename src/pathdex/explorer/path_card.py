@@ -12,9 +12,9 @@ from pathdex.explorer.overview_schemas import (
     PathCard,
     PathMember,
     PathQuery,
-    PathRound,
     SharedValue,
 )
+from pathdex.explorer.rounds import path_rounds
 from pathdex.explorer.samples import cosine_to, led_to_path
 from pathdex.index.paths import decode_paths, encode_paths
 from pathdex.kernels.types import Ints
@@ -50,7 +50,7 @@ def path_card(explorer: Explorer, query: PathQuery) -> PathCard:
             )
         ]
     histories, num_histories = led_to_path(explorer, code)
-    rounds = path_rounds(explorer, code)
+    rounds, sample = path_rounds(explorer, code)
     return PathCard(
         explorer.version,
         list(nodes),
@@ -65,7 +65,7 @@ def path_card(explorer: Explorer, query: PathQuery) -> PathCard:
         histories,
         num_histories,
         rounds,
-        len(explorer.recording.items) if rounds is not None else 0,
+        sample,
     )
 
 
@@ -103,31 +103,3 @@ def near_paths(explorer: Explorer, nodes: tuple[int, ...]) -> list[NearPath]:
             if len(found) == NEAR:
                 return found
     return found
-
-
-def path_rounds(explorer: Explorer, code: int) -> list[PathRound] | None:
-    """The sampled items on a path after each M-step; None if they were not recorded."""
-    recording = explorer.recording
-    if not recording.num_rounds:
-        return None
-    order, codes = explorer.once("round_index", lambda: _round_index(recording.rounds))
-    rounds, before = list[PathRound](), np.empty(0, np.int64)
-    for number in range(recording.num_rounds + 1):
-        first, last = (int(np.searchsorted(codes[number], code, side)) for side in ("left", "right"))
-        now = np.sort(order[number][first:last])
-        entered = len(now) - len(np.intersect1d(now, before)) if number else 0
-        left = len(before) - (len(now) - entered) if number else 0
-        rounds.append(PathRound(number, len(now), entered, left))
-        before = now
-    return rounds
-
-
-def _round_index(rounds: Ints) -> tuple[list[Ints], list[Ints]]:
-    """For each round, the rows of the sampled items sorted by path, and the sorted paths."""
-    orders, codes = [], []
-    for paths in rounds:
-        flat = paths.ravel()
-        order = np.argsort(flat, kind="stable")
-        codes.append(flat[order])
-        orders.append(order // paths.shape[1])
-    return orders, codes

@@ -7,14 +7,14 @@ import numpy as np
 from pathdex.explorer.change_schemas import ExploreReplay, ReplayItem, ReplayQuery, ReplayRound
 from pathdex.explorer.explorer import Explorer
 from pathdex.explorer.facts import MAX_CELLS
-from pathdex.explorer.live_rounds import MAX_ITEMS, LiveRounds, read_live_rounds
+from pathdex.explorer.live_rounds import LiveRounds
 from pathdex.explorer.overview import figures_of, m_step_rounds
+from pathdex.explorer.rounds import live_rounds_of
 from pathdex.explorer.schemas import Round
 from pathdex.index.health import health
 from pathdex.index.paths import decode_paths
 from pathdex.index.postings import NO_PATH
 from pathdex.kernels.types import Ints
-from pathdex.storage.live_folder import is_live_folder
 
 NOT_RECORDED = (
     "The paths of each round were not recorded. `pathdex train` records them in the run folder, unless it is "
@@ -48,7 +48,7 @@ def replay(explorer: Explorer, query: ReplayQuery) -> ExploreReplay:
 
 
 def _live_replay(explorer: Explorer, query: ReplayQuery) -> ExploreReplay:
-    found = explorer.once("live_rounds", lambda: _read(explorer))
+    found = live_rounds_of(explorer)
     if found is None:
         return ExploreReplay(explorer.version, False, "live", NO_PUBLISHES, 0, [], [], _losses(explorer))
     return ExploreReplay(
@@ -61,13 +61,6 @@ def _live_replay(explorer: Explorer, query: ReplayQuery) -> ExploreReplay:
         _items(explorer, found.items, found.rounds, query.items),
         _losses(explorer),
     )
-
-
-def _read(explorer: Explorer) -> LiveRounds | None:
-    if explorer.folder is None or not is_live_folder(explorer.folder):
-        return None
-    codes = np.random.default_rng(0).permutation(len(explorer.model.items))[:MAX_ITEMS]
-    return read_live_rounds(explorer.folder, np.setdiff1d(codes, explorer.model.items.removed))
 
 
 def _publishes(explorer: Explorer, found: LiveRounds) -> list[ReplayRound]:

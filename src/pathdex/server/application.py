@@ -20,7 +20,7 @@ from pathdex.server.explorers import Explorers
 from pathdex.server.last_good import LastGood
 from pathdex.server.metrics import ServerMetrics
 from pathdex.server.middleware import AccessLog, Authentication, HostCheck, RequestMetrics
-from pathdex.server.model_loader import ModelLoader
+from pathdex.server.model_loader import ModelLoader, ServedModel
 from pathdex.server.model_manager import ModelManager
 from pathdex.server.openapi import describe
 from pathdex.server.options import ServerOptions
@@ -65,8 +65,8 @@ class Application:
     ) -> None:
         """`waits` says whether the start ends only when the model is loaded. If that fails, `failure` says why."""
         self.options, self.metrics, self._waits = options, metrics, waits
-        self._on_ready, self._on_failure = on_ready, on_failure
-        self.models, routes = _models_of(options, metrics, last_good, on_swap)
+        self._on_ready, self._on_failure, self._on_swap = on_ready, on_failure, on_swap
+        self.models, routes = _models_of(options, metrics, last_good, self._swapped)
         store = None if options.user_store is None else open_store(options.user_store, options.limits.max_history)
         document = msgspec.json.encode(
             describe(routes, options.limits, token=options.token is not None, hosts=options.hosts is not None)
@@ -101,6 +101,16 @@ class Application:
             return
         self.metrics.set("pathdex_workers_ready", 1)
         self._on_ready(served.version)
+        if self.options.explorer and isinstance(served, ServedModel):
+            # What it cannot explore, it says to the page.
+            with contextlib.suppress(PathdexError):
+                await asyncio.to_thread(self.context.explorers.of, served)
+
+    def _swapped(self, version: str) -> None:
+        served = self.models.current
+        if isinstance(served, ServedModel):
+            self.context.explorers.on_swap(served)
+        self._on_swap(version)
 
     async def _on_shutdown(self) -> None:
         self.metrics.set("pathdex_workers_ready", 0)

@@ -64,7 +64,8 @@ CHANGED = {200: "Success.", 304: "Not changed since the ETag."}
 @PAGE_ROUTES.get("/explore", bytes, content_type=HTML, operational=True, public=True, statuses={307: "See /explore/."})
 async def explore(_: WorkerContext, __: ServedModel | None, ___: None) -> Response:
     """Go to the explorer."""
-    return Response(b"", 307, ((b"location", b"/explore/"),))
+    # Relative: behind a proxy, the address may have a prefix that the server does not know.
+    return Response(b"", 307, ((b"location", b"explore/"),))
 
 
 @PAGE_ROUTES.get("/explore/", bytes, content_type=HTML, operational=True, public=True, statuses=CHANGED, errors=(404,))

@@ -13,8 +13,18 @@ from pathdex.explorer.compare import compare
 from pathdex.explorer.explorer import Explorer
 from pathdex.explorer.item_card import find_items, item_card
 from pathdex.explorer.item_schemas import ExploreItems, ItemCard, ItemQuery, ItemsQuery
+from pathdex.explorer.node_card import node_card
 from pathdex.explorer.overview import overview, paths_under
-from pathdex.explorer.overview_schemas import ExploreOverview, ExplorePaths, PathCard, PathQuery, PathsQuery
+from pathdex.explorer.overview_schemas import (
+    ExploreNode,
+    ExploreOverview,
+    ExplorePaths,
+    ExploreStatus,
+    NodeQuery,
+    PathCard,
+    PathQuery,
+    PathsQuery,
+)
 from pathdex.explorer.path_card import path_card
 from pathdex.explorer.query_schemas import ExploreQuery, ExploreTrace, ExploreWhy, WhyQuery
 from pathdex.explorer.query_view import query_view
@@ -30,7 +40,7 @@ from pathdex.server.worker_context import WorkerContext
 EXPLORE_ROUTES = RouteTable()
 
 SEARCH_SECONDS = 2.0
-"""How long a search waits for the index, which is built when the explorer is first asked for."""
+"""How long a search waits for the index, which is prepared when the explorer is first asked for."""
 
 encode = msgspec.json.Encoder().encode
 
@@ -38,6 +48,18 @@ encode = msgspec.json.Encoder().encode
 async def _answer(context: WorkerContext, served: ServedModel, view: Callable[[Explorer], Any]) -> Response:
     """Compute a view outside the event loop."""
     return Response(await context.in_thread(lambda: encode(view(context.explorers.of(served)))))
+
+
+@EXPLORE_ROUTES.get("/v1/explore/status", ExploreStatus)
+async def explore_status(context: WorkerContext, served: ServedModel, _: None) -> Response:
+    """Tell which model is explored, and what is still being prepared."""
+
+    def view(explorer: Explorer) -> ExploreStatus:
+        doing = explorer.doing
+        name, seconds = (None, None) if doing is None else (doing.name, doing.seconds)
+        return ExploreStatus(explorer.version, explorer.is_live, name, seconds)
+
+    return await _answer(context, served, view)
 
 
 @EXPLORE_ROUTES.get("/v1/explore/overview", ExploreOverview)
@@ -58,6 +80,12 @@ async def explore_path(context: WorkerContext, served: ServedModel, query: PathQ
     return await _answer(context, served, lambda explorer: path_card(explorer, query))
 
 
+@EXPLORE_ROUTES.get("/v1/explore/nodes/{node}", ExploreNode, NodeQuery)
+async def explore_node(context: WorkerContext, served: ServedModel, query: NodeQuery) -> Response:
+    """List the paths through a node of any layer."""
+    return await _answer(context, served, lambda explorer: node_card(explorer, query))
+
+
 @EXPLORE_ROUTES.get("/v1/explore/items", ExploreItems, ItemsQuery)
 async def explore_items(context: WorkerContext, served: ServedModel, query: ItemsQuery) -> Response:
     """Search items by id or title."""
@@ -66,7 +94,7 @@ async def explore_items(context: WorkerContext, served: ServedModel, query: Item
         since = explorer.waits_for("search", SEARCH_SECONDS) if query.search else None
         if since is not None:
             count = min(MAX_INDEXED, len(explorer.model.items))
-            rule = f"the search index of {count:,} items is being built, for {since:.0f} seconds so far"
+            rule = f"the search index of {count:,} items is being prepared, for {since:.0f} seconds so far"
             raise unavailable(rule, "try again in some seconds")
         return find_items(explorer, query)
 

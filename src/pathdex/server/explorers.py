@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 from pathdex.errors import PathdexError
 from pathdex.explorer.explorer import Explorer
+from pathdex.explorer.prepare import prepare
 from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.capabilities import HasIndex, require
 from pathdex.server.model_loader import ModelLoader, ServedModel
@@ -17,38 +19,80 @@ from pathdex.training.recording import NO_RECORDING, Recording
 
 log = logging.getLogger("pathdex.server")
 
+RENEW_SECONDS, RENEW_FACTOR = 2.0, 20.0
+"""The sums of a live model are renewed after this many seconds, and this many times what they took the last time."""
+
 
 class Explorers:
-    """Makes explorers when they are first asked for; each is freed with its model. Thread-safe."""
+    """Makes the explorer of the served model when it is first asked for, and prepares it in the background.
+
+    Of a live model, the next version is prepared while the one before answers, so nobody waits for sums. Thread-safe.
+    """
 
     def __init__(self, folder: Path | None = None, compare: Path | None = None) -> None:
         """`folder` is where the served model is from; `compare` holds a second model."""
         self._folder, self._compare = folder, compare
         self._lock = threading.Lock()
-        self._by_model: WeakKeyDictionary[Recommender, Explorer] = WeakKeyDictionary()
+        self._current: Explorer | None = None
+        self._loaded = 0.0
+        """When the newest model was loaded that was asked about or swapped in."""
+        self._renewing, self._ready, self._took = False, 0.0, 0.0
         self._other: Explorer | None = None
 
     def of(self, served: ServedModel) -> Explorer:
-        """The explorer of a model, brought to its version."""
-        model = served.recommender
+        """The explorer of a model; of a live one, that of a version which may be some seconds old."""
         with self._lock:
-            found = self._by_model.get(model)
-            if found is None:
-                require(model, HasIndex)
-                if self._other is None and self._compare is not None:
-                    self._other = open_explorer(self._compare)
-                recording = NO_RECORDING if self._folder is None else read_recording(self._folder, model)
-                found = Explorer(model, served.version, recording=recording, other=self._other, folder=self._folder)
-                self._by_model[model] = found
-                threading.Thread(target=_prepare, args=(found,), name="explorer", daemon=True).start()
-        return found.at(served.version)
+            current = self._current
+            if current is not None and current.model is served.recommender:
+                self._loaded = max(self._loaded, served.loaded)
+                if served.version != current.version and self._may_renew():
+                    self._renewing = True
+                    self._start(self._renew, self._make(served))
+                return current
+            found = self._make(served)
+            if served.loaded >= self._loaded:
+                self._current, self._loaded = found, served.loaded
+                self._start(self._prepare, found)
+            return found
 
+    def on_swap(self, served: ServedModel) -> None:
+        """Free the explorer of a model that is no longer served."""
+        with self._lock:
+            self._loaded = max(self._loaded, served.loaded)
+            if self._current is not None and self._current.model is not served.recommender:
+                self._current = None
 
-def _prepare(explorer: Explorer) -> None:
-    try:
-        explorer.prepare()
-    except Exception:  # The request that needs it reports it.
-        log.exception("preparing the explorer failed")
+    def _make(self, served: ServedModel) -> Explorer:
+        model = served.recommender
+        require(model, HasIndex)
+        if self._other is None and self._compare is not None:
+            self._other = open_explorer(self._compare)
+        recording = NO_RECORDING if self._folder is None else read_recording(self._folder, model)
+        return Explorer(model, served.version, recording=recording, other=self._other, folder=self._folder)
+
+    def _may_renew(self) -> bool:
+        pause = max(RENEW_SECONDS, RENEW_FACTOR * self._took)
+        return not self._renewing and time.monotonic() - self._ready > pause
+
+    def _start(self, work: Callable[[Explorer], None], explorer: Explorer) -> None:
+        threading.Thread(target=work, args=(explorer,), name="explorer", daemon=True).start()
+
+    def _prepare(self, explorer: Explorer) -> None:
+        began = time.monotonic()
+        try:
+            prepare(explorer)
+        except Exception:  # The request that needs it reports it.
+            log.exception("preparing the explorer failed")
+        with self._lock:
+            self._ready = time.monotonic()
+            self._took = self._ready - began
+
+    def _renew(self, explorer: Explorer) -> None:
+        self._prepare(explorer)
+        with self._lock:
+            self._renewing = False
+            if self._current is not None and self._current.model is explorer.model:
+                self._current = explorer
 
 
 def open_explorer(path: Path, compare: Path | None = None) -> Explorer:

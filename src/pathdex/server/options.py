@@ -44,6 +44,8 @@ class ServerOptions:
     """Columns with several values per cell and their separators; | and ; are found."""
     compare: Path | None = None
     """A second model, which the explorer compares with the served one."""
+    explorer: bool = False
+    """Prepare the explorer as soon as the model is loaded; otherwise at its first request."""
     user_store: str | None = None
     """A SQLite file or a Redis URL; None: requests contain their histories."""
     events: str | None = None

@@ -38,6 +38,8 @@ def decode_query(kind: type[T], query_string: bytes, given: Mapping[str, str]) -
             values[name] = int(text)
     for name, field in fields.items():
         if name not in values:
+            if field.required:
+                raise invalid(name, None, "is required", f"send it as ?{name}=")
             continue
         try:
             msgspec.convert(values[name], get_type_hints(kind, include_extras=True)[field.name])
@@ -62,4 +64,4 @@ def _pairs(query_string: bytes) -> list[tuple[str, str]]:
 
 
 def _is_whole(kind: Any) -> bool:
-    return kind is int or (get_origin(kind) is not None and int in get_args(kind))
+    return kind is int or (get_origin(kind) is not None and any(map(_is_whole, get_args(kind))))

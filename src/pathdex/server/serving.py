@@ -26,6 +26,8 @@ def serve(options: ServerOptions, on_ready: Callable[[str, str], object] = lambd
     with EarlySignals() as early:
         if not options.shards:
             ModelLoader.from_options(options).check()
+        if options.compare is not None:
+            ModelLoader(options.compare).check()
         if options.events is not None:
             open_sink(options.events).close()
         log_to_stderr()
