@@ -32,41 +32,6 @@ def test_tasks_in_this_process_give_results_in_order():
     assert reports == [3, 1, 2]
 
 
-def test_without_ray_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'pathdex\[ray\]'"), runner("local"):
-        pass
-
-
-@needs_ray
-@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1", "127.0.0.1:port"])
-def test_what_is_no_address(address):
-    rule = f"ray='{address}': must be local, auto, HOST:PORT or ray://HOST:PORT"
-    with pytest.raises(ConfigError, match=rule), runner(address):
-        pass
-
-
-@needs_ray
-@pytest.mark.parametrize("scheme", ["", "ray://"])
-def test_an_address_that_does_not_answer(tmp_path, scheme):
-    pl.DataFrame({"user": [1], "item": [2]}).write_csv(tmp_path / "log.csv")
-    with pytest.raises(ConfigError, match=r"does not answer .*Connection refused.*; check that the cluster runs"):
-        prepare(tmp_path / "log.csv", tmp_path / "out", ray=f"{scheme}127.0.0.1:{free_port()}")
-    assert [file.name for file in tmp_path.iterdir()] == ["log.csv"]
-
-
-@needs_ray
-def test_a_listener_that_is_no_cluster(monkeypatch):
-    def time_out(*_: object, **__: object) -> None:
-        raise subprocess.TimeoutExpired("ray", 60)
-
-    monkeypatch.setattr(subprocess, "run", time_out)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(ConfigError, match="what listens there is not a Ray cluster"), runner(address):
-            pass
-
-
 @needs_ray
 @pytest.mark.slow
 # Ray warns of its own settings.
