@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import socket
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
@@ -13,7 +11,6 @@ import pytest
 
 from pathdex.data import prepare
 from pathdex.data.ray_runner import runner
-from pathdex.errors import ConfigError, MissingExtraError
 
 HAS_RAY = importlib.util.find_spec("ray") is not None and importlib.util.find_spec("cloudpickle") is not None
 needs_ray = pytest.mark.skipif(not HAS_RAY, reason="needs the extra ray")

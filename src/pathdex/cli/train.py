@@ -77,8 +77,8 @@ def train(
         str | None,
         Option(
             help="Train with the workers of Ray Train, which replaces those that are lost: HOST:PORT of a cluster that "
-            "this machine belongs to, auto to find it, or local to start one here. RUN must be on storage that all nodes "
-            "share. Each worker reserves --threads CPUs, by default one.",
+            "this machine belongs to, auto to find it, or local to start one here. All nodes must see RUN at the same "
+            "path. Each worker reserves --threads CPUs, by default one.",
             rich_help_panel=RUN_PANEL,
             metavar="ADDRESS",
         ),
@@ -131,7 +131,6 @@ def train(
     """
     from pathdex.config import layered_values
     from pathdex.experiments.run_request import TrainOptions
-    from pathdex.experiments.runs import Run
     from pathdex.system import MLFLOW, TENSORBOARD, WANDB
     from pathdex.training.distributed.launch import check_workers, worker_place
 

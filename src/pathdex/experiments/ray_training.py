@@ -1,7 +1,7 @@
 """Trains a run folder with the workers of Ray Train (extra `ray`).
 
-The process that calls `train_on_ray` owns the folder, shows progress and raises errors. If a worker or its node is lost,
-Ray Train starts all workers again, and they continue from the last checkpoint.
+The process that calls `train_on_ray` owns the folder, shows progress and raises errors. If a worker or its node is
+lost, Ray Train starts all workers again, and they continue from the last checkpoint.
 """
 
 from __future__ import annotations
@@ -230,7 +230,8 @@ def failure(error: Exception, workers: int) -> WorkerError:
     cause = getattr(error, "controller_failure", error)
     if type(cause).__name__ == "WorkerGroupStartupTimeoutError":
         return WorkerError(
-            f"the Ray cluster had no room for {workers} workers for some minutes, {remedy}, with fewer workers or more nodes"
+            f"the Ray cluster had no room for {workers} workers for some minutes, {remedy}, with fewer workers or more "
+            "nodes"
         )
     failures = getattr(error, "worker_failures", {})
     lost = [

@@ -76,8 +76,8 @@ def check_node(job: WorkerJob) -> None:
         seen = None
     if seen != job.request:
         raise WorkerError(
-            f"the node {name} does not see {job.folder}; put the run folder on storage that all nodes share, at the same "
-            "path"
+            f"the node {name} does not see {job.folder}; put the run folder on storage that all nodes share, at the "
+            "same path"
         )
 
 
