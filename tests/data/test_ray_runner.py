@@ -11,6 +11,7 @@ import pytest
 
 from pathdex.data import prepare
 from pathdex.data.ray_runner import runner
+from pathdex.errors import ConfigError
 
 HAS_RAY = importlib.util.find_spec("ray") is not None and importlib.util.find_spec("cloudpickle") is not None
 needs_ray = pytest.mark.skipif(not HAS_RAY, reason="needs the extra ray")
@@ -27,6 +28,14 @@ def test_tasks_in_this_process_give_results_in_order():
     with runner(None) as run:
         assert list(run(lambda task, report: (report(task), -task)[1], [3, 1, 2], reports.append)) == [-3, -1, -2]
     assert reports == [3, 1, 2]
+
+
+@needs_ray
+def test_an_address_that_does_not_answer_leaves_no_files(tmp_path):
+    pl.DataFrame({"user": [1], "item": [2]}).write_csv(tmp_path / "log.csv")
+    with pytest.raises(ConfigError, match=r"does not answer .*Connection refused.*; check that the cluster runs"):
+        prepare(tmp_path / "log.csv", tmp_path / "out", ray=f"127.0.0.1:{free_port()}")
+    assert [file.name for file in tmp_path.iterdir()] == ["log.csv"]
 
 
 @needs_ray

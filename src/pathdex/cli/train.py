@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -238,7 +239,8 @@ def joined_cluster(
         Run.check_new(folder)
         options = make_run_request(given).options
     err().print(f"connecting to Ray: {address}")
-    with training_cluster(address) as cluster:
+    # Threads of Ray print the end of other processes on standard output, which is for results.
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), training_cluster(address) as cluster:
         check_cluster(cluster, workers, options)
         yield cluster
 

@@ -101,16 +101,11 @@ def train_on_ray(
         following(callbacks) as shown,
     ):
         messages = _queue(ray)
-        job = WorkerJob(
-            run.path.resolve(),
-            run.request,
-            pathdex.__version__,
-            timeout,
-            tuple(trackers),
-            messages,
-            _settings(trackers),
-        )
-        fit = _Fit(_trainer(job, workers, RunOptions(**run.request["options"]), storage))
+        folder = run.path.absolute()
+        request = Run.open(folder).request
+        environment = _tracker_settings(trackers)
+        job = WorkerJob(folder, request, pathdex.__version__, timeout, tuple(trackers), messages, environment)
+        fit = _Fit(_trainer(job, workers, RunOptions(**request["options"]), storage))
         fit.start()
         _follow(fit, messages, _Reader(shown, notify))
         if fit.error is not None:
@@ -217,7 +212,7 @@ def _trainer(job: WorkerJob, workers: int, options: RunOptions, storage: str) ->
     )
 
 
-def _settings(trackers: Sequence[str]) -> dict[str, str]:
+def _tracker_settings(trackers: Sequence[str]) -> dict[str, str]:
     """The environment variables that configure the trackers."""
     return {name: value for name, value in os.environ.items() if trackers and name.startswith(_TRACKER_SETTINGS)}
 
