@@ -60,6 +60,7 @@ def test_warnings_are_told_and_not_printed(job: WorkerJob, monkeypatch: pytest.M
 
     monkeypatch.setattr(Run, "train", warn)
     with warnings.catch_warnings(record=True) as printed:
+        warnings.simplefilter("default")  # In tests, warnings are errors.
         train_share({"job": job})
     assert [str(one) for one in job.messages.of("warning")] == ["few users"]
     assert not printed
