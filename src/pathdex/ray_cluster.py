@@ -89,7 +89,7 @@ def _check_address(address: str) -> None:
         joined = subprocess.run(command, capture_output=True, timeout=JOIN_SECONDS, check=False)
         if joined.returncode == 0:
             return
-    raise _refusal(address, "what listens there is not a Ray cluster of this version")
+    raise _refusal(address, "what listens there is not a Ray cluster of this version, or it has no node here")
 
 
 def _refusal(address: str, reason: str) -> ConfigError:

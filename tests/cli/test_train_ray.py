@@ -57,7 +57,7 @@ def epochs(folder: Path) -> list[dict[str, Any]]:
         lines = (folder / LOG).read_text().splitlines()
     except FileNotFoundError:
         return []
-    return [{**json.loads(line), "seconds": None} for line in lines]
+    return [{name: value for name, value in json.loads(line).items() if "seconds" not in name} for line in lines]
 
 
 def contents(bundle: Path) -> dict[str, bytes]:
@@ -120,11 +120,10 @@ def make_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], An
     made = []
 
     def make(cpus: int) -> Any:
-        here = {"node_ip_address": "127.0.0.1", **STORE}
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **here})
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **STORE})
         made.append(cluster)
         for _ in range(2):
-            cluster.add_node(num_cpus=cpus, **here)
+            cluster.add_node(num_cpus=cpus, **STORE)
         cluster.wait_for_nodes()
         return cluster
 
