@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -206,6 +207,26 @@ def test_a_killed_worker_is_replaced_and_ctrl_c_leaves_no_process(
     done = run(*words, "--resume")
     assert done.returncode == 0, done.stderr
     assert contents(folder / "bundle") == contents(undisturbed / "bundle")
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_worker_that_is_lost_again_and_again_ends_the_job(source: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    job = start(str(source), "--out", str(folder), "--workers", "2", "--ray", "local", *FLAGS, "--epochs", "9999")
+    started: set[int] = set()
+    for _ in range(4):
+        before = len(epochs(folder))
+        wait_for(lambda before=before: len(epochs(folder)) > before + 1 or job.poll() is not None)
+        started |= descendants(job.pid)
+        os.kill(workers_of(job)[1], signal.SIGKILL)
+    errors = job.communicate(timeout=SECONDS)[1]
+    assert job.returncode == 1
+    assert [f"(restart {one})" in errors for one in (1, 2, 3, 4)] == [True, True, True, False]
+    assert errors.count("Error:") == 1
+    assert re.search(r"Error: worker \d was lost, as one was 3 times before .* continue with --resume\n$", errors)
+    wait_for(lambda: not started & set(parents()))
+    assert epochs(folder)
 
 
 @needs_ray

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
 from types import SimpleNamespace
 
 import pytest
 
 from pathdex.config import RunOptions
-from pathdex.errors import ConfigError
+from pathdex.errors import ConfigError, LostWorkerError, WorkerError
 from pathdex.experiments.ray_training import check_cluster, failure, training_cluster
+
+needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs the extra ray")
 
 
 def cluster(*nodes: dict[str, float], dead: dict[str, float] | None = None) -> SimpleNamespace:
@@ -46,14 +50,6 @@ def test_training_is_not_driven_from_outside_the_cluster() -> None:
         training_cluster("ray://127.0.0.1:10001").__enter__()
 
 
-class ActorDiedError(Exception):
-    """Ray's error has this name."""
-
-
-class WorkerGroupStartupTimeoutError(Exception):
-    """Ray's error has this name."""
-
-
 def failed(text: str = "", **attributes: object) -> Exception:
     """An error of Ray Train."""
     error = RuntimeError(text)
@@ -61,20 +57,49 @@ def failed(text: str = "", **attributes: object) -> Exception:
     return error
 
 
+LOST = LostWorkerError("worker 0 of 2 lost contact with another worker")
+
+
 @pytest.mark.parametrize(
-    ("error", "meaning"),
+    ("error", "kind", "meaning"),
     [
-        (failed("ModuleNotFoundError: No module named 'pathdex'"), "a node of the Ray cluster has no pathdex; install"),
-        (failed(controller_failure=WorkerGroupStartupTimeoutError()), "had no room for 2 workers for some minutes, so"),
+        (failed("No module named 'pathdex'"), WorkerError, "a node of the Ray cluster has no pathdex; install"),
         (
-            failed(worker_failures={0: ValueError("connection closed"), 1: ActorDiedError()}),
-            r"worker 1 was lost, as one was 3 times before .*often: out of memory\), so all were stopped;",
+            failed(worker_failures={0: LOST, 1: KeyError(3)}),
+            WorkerError,
+            r"worker 1 failed \(3\), so all were stopped; continue with --resume",
         ),
-        (failed(worker_failures={1: ValueError("Traceback\nKeyError: 3")}), r"worker 1 failed \(KeyError: 3\), so all"),
-        (failed("no GCS"), r"Ray Train failed \(no GCS\), so all were stopped; continue with --resume"),
+        (failed(worker_failures={1: MemoryError()}), WorkerError, r"worker 1 failed \(MemoryError\), so all"),
+        (
+            failed(worker_failures={0: LOST, 1: LOST}),
+            LostWorkerError,
+            "^worker 0 of 2 lost contact with another worker$",
+        ),
+        (failed("no GCS"), WorkerError, r"Ray Train failed \(no GCS\), so all were stopped; continue with --resume"),
     ],
-    ids=["no pathdex", "no room", "lost", "a bug", "anything else"],
+    ids=["no pathdex", "a bug", "no text", "lost contact only", "anything else"],
 )
-def test_what_the_last_error_of_ray_means(error: Exception, meaning: str) -> None:
-    with pytest.raises(Exception, match=meaning):
-        raise failure(error, 2)
+def test_what_the_last_error_of_ray_means(error: Exception, kind: type[WorkerError], meaning: str) -> None:
+    found = failure(error, 2)
+    assert type(found) is kind
+    assert re.search(meaning, str(found))
+
+
+@needs_ray
+def test_a_worker_that_is_gone_is_named_and_not_the_one_that_noticed() -> None:
+    from ray.train.v2._internal.exceptions import WorkerHealthCheckFailedError
+    from ray.train.v2.api.exceptions import WorkerGroupError
+
+    gone = WorkerHealthCheckFailedError("poll failed", RuntimeError("the actor died"))
+    text = str(failure(WorkerGroupError("", {0: LOST, 1: gone}), 2))
+    assert text.startswith("worker 1 was lost, as one was 3 times before (its process or node ended; often: out of")
+    assert text.endswith("so all were stopped; continue with --resume")
+
+
+@needs_ray
+def test_a_cluster_that_became_too_small() -> None:
+    from ray.train.v2._internal.exceptions import WorkerGroupStartupTimeoutError
+    from ray.train.v2.api.exceptions import ControllerError
+
+    text = str(failure(ControllerError(WorkerGroupStartupTimeoutError(2)), 2))
+    assert text.startswith("the Ray cluster had no room for 2 workers for some minutes, so all were stopped;")

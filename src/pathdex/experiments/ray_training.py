@@ -47,6 +47,8 @@ def training_cluster(address: str) -> Iterator[Any]:
     if address.startswith("ray://"):
         rule = "must be local, auto or HOST:PORT, since training is driven by a machine of the cluster"
         raise ConfigError([Problem(rule, "ray", address, "run the command on one of its machines")])
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
     with ray_cluster(address, "ray.train.torch", object_store_memory=_LOCAL_STORE) as ray:
         yield ray
 
@@ -189,8 +191,6 @@ def _queue(ray: Any) -> Any:
 
 
 def _trainer(job: WorkerJob, workers: int, options: RunOptions, storage: str) -> Any:
-    for name, value in _SETTINGS.items():
-        os.environ.setdefault(name, value)
     train: Any = importlib.import_module("ray.train")
     torch_train: Any = importlib.import_module("ray.train.torch")
     share = Share.of(options)
@@ -228,15 +228,21 @@ def failure(error: Exception, workers: int) -> WorkerError:
             f"the Ray cluster had no room for {workers} workers for some minutes, {remedy}, with fewer workers or more "
             "nodes"
         )
-    failures = getattr(error, "worker_failures", {})
-    lost = [
-        rank for rank, one in sorted(failures.items()) if "Died" in type(one).__name__ or "Memory" in str(type(one))
-    ]
-    if lost:
+    failures = sorted(getattr(error, "worker_failures", {}).items())
+    # Those that only lost contact say nothing about why.
+    rank, reason = next((one for one in failures if not isinstance(one[1], LostWorkerError)), (None, cause))
+    if rank is None:
+        if failures:
+            return LostWorkerError(str(failures[0][1]))
+        return WorkerError(f"Ray Train failed ({_last_line(reason)}), {remedy}")
+    if type(reason).__name__.startswith("WorkerHealthCheck"):
         return WorkerError(
-            f"worker {lost[0]} was lost, as one was {FAILURES} times before (its process or node ended; often: out of "
+            f"worker {rank} was lost, as one was {FAILURES} times before (its process or node ended; often: out of "
             f"memory), {remedy}"
         )
-    rank, text = next(iter(sorted(failures.items())), (None, cause))
-    reason = str(text).strip().splitlines()[-1][:200]
-    return WorkerError(f"{'Ray Train' if rank is None else f'worker {rank}'} failed ({reason}), {remedy}")
+    return WorkerError(f"worker {rank} failed ({_last_line(reason)}), {remedy}")
+
+
+def _last_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1][:200] if lines else type(error).__name__
