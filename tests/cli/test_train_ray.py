@@ -84,9 +84,14 @@ def descendants(ancestor: int) -> set[int]:
     return found - {ancestor}
 
 
-def workers_of(job: subprocess.Popen[str]) -> list[int]:
-    titles = {one: Path(f"/proc/{one}/cmdline").read_bytes() for one in descendants(job.pid)}
-    return sorted(one for one, title in titles.items() if b"RayTrainWorker" in title)
+def workers_of(ancestor: int) -> list[int]:
+    """The workers of Ray Train among the descendants of a process."""
+    found = []
+    for one in descendants(ancestor):
+        with suppress(OSError):
+            if b"RayTrainWorker" in Path(f"/proc/{one}/cmdline").read_bytes():
+                found.append(one)
+    return sorted(found)
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +178,7 @@ def test_without_room_for_all_workers_the_job_ends_and_fewer_continue(
     assert not output
     assert errors.count("Error:") == 1
     assert "Error: the Ray cluster had no room for 2 workers for some minutes, so all were stopped; continue" in errors
+    wait_for(lambda: not workers_of(os.getpid()))  # The cluster stays, and its nodes are ours.
     before = len(epochs(folder))
     refused = run(*words, "--resume", "--workers", "2")
     assert "workers=2: the Ray cluster has room for 1, each with 1 CPU; use fewer, or add nodes" in refused.stderr
@@ -191,7 +197,7 @@ def test_a_killed_worker_is_replaced_and_ctrl_c_leaves_no_process(
     words = ["--out", str(folder), "--workers", "2"]
     job = start(str(source), *words, "--ray", "local", *FLAGS)
     wait_for(lambda: len(epochs(folder)) > 3 or job.poll() is not None)
-    first = workers_of(job)
+    first = workers_of(job.pid)
     assert len(first) == 2
     os.kill(first[1], signal.SIGKILL)
     before = len(epochs(folder))
@@ -211,6 +217,19 @@ def test_a_killed_worker_is_replaced_and_ctrl_c_leaves_no_process(
 
 @needs_ray
 @pytest.mark.slow
+def test_nothing_outlives_a_killed_command(source: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    job = start(str(source), "--out", str(folder), "--workers", "2", "--ray", "local", *FLAGS, "--epochs", "9999")
+    wait_for(lambda: len(epochs(folder)) > 1 or job.poll() is not None)
+    started = descendants(job.pid)
+    assert len(workers_of(job.pid)) == 2
+    job.kill()
+    job.communicate(timeout=SECONDS)
+    wait_for(lambda: not started & set(parents()))
+
+
+@needs_ray
+@pytest.mark.slow
 def test_a_worker_that_is_lost_again_and_again_ends_the_job(source: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     job = start(str(source), "--out", str(folder), "--workers", "2", "--ray", "local", *FLAGS, "--epochs", "9999")
@@ -219,7 +238,7 @@ def test_a_worker_that_is_lost_again_and_again_ends_the_job(source: Path, tmp_pa
         before = len(epochs(folder))
         wait_for(lambda before=before: len(epochs(folder)) > before + 1 or job.poll() is not None)
         started |= descendants(job.pid)
-        os.kill(workers_of(job)[1], signal.SIGKILL)
+        os.kill(workers_of(job.pid)[1], signal.SIGKILL)
     errors = job.communicate(timeout=SECONDS)[1]
     assert job.returncode == 1
     assert [f"(restart {one})" in errors for one in (1, 2, 3, 4)] == [True, True, True, False]
