@@ -5,13 +5,17 @@ from __future__ import annotations
 import importlib.util
 import re
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pathdex.config import RunOptions
-from pathdex.errors import ConfigError, LostWorkerError, WorkerError
-from pathdex.experiments.ray_training import check_cluster, failure, training_cluster
+from pathdex.errors import AccuracyWarning, ConfigError, LostWorkerError, StorageError, WorkerError
+from pathdex.experiments.ray_training import MessageReader, check_cluster, failure, training_cluster
+from pathdex.experiments.ray_worker import Message
+from pathdex.training.callbacks import Callback, StepProgress
 
+LOST = LostWorkerError("worker 0 of 2 lost contact with another worker")
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs the extra ray")
 
 
@@ -50,14 +54,53 @@ def test_training_is_not_driven_from_outside_the_cluster() -> None:
         training_cluster("ray://127.0.0.1:10001").__enter__()
 
 
+class Told(Callback):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.calls: list[object] = []
+
+    def on_step_end(self, progress: StepProgress) -> None:
+        self.calls.append(progress)
+
+    def on_epoch_end(self, record: dict[str, Any]) -> None:
+        self.calls.append(record)
+
+
+def test_the_progress_of_the_first_worker_arrives_and_a_restart_is_noted() -> None:
+    told, notes = Told(), list[str]()
+    reader = MessageReader(told, notes.append)
+    step = StepProgress("encoder", 1, 2, 3, 4, {"loss": 1.0})
+    for message in (Message("start", 0), Message("step", 0, step), Message("epoch", 0, {"number": 1})):
+        reader.read(message)
+    assert told.calls == [step, {"number": 1}]
+    assert not notes
+    reader.read(Message("start", 0))
+    assert notes == ["a worker was lost; all continue from the last checkpoint (restart 1)"]
+    reader.raise_error()
+
+
+def test_a_warning_of_the_first_worker_is_one_here() -> None:
+    with pytest.warns(AccuracyWarning, match="below popularity"):
+        MessageReader(Told(), print).read(Message("warning", 0, AccuracyWarning("below popularity")))
+
+
+def test_of_several_errors_the_cause_is_raised() -> None:
+    reader = MessageReader(Told(), print)
+    reader.read(Message("error", 2, (LOST, "")))
+    reader.raise_error()  # Ray Train starts again.
+    reader.read(Message("error", 1, (WorkerError("worker 0 failed: no space"), "")))
+    reader.read(Message("error", 0, (StorageError("no space"), "in the worker")))
+    with pytest.raises(StorageError, match=r"^no space$") as caught:
+        reader.raise_error()
+    assert str(caught.value.__cause__) == "in the worker"
+
+
 def failed(text: str = "", **attributes: object) -> Exception:
     """An error of Ray Train."""
     error = RuntimeError(text)
     error.__dict__.update(attributes)
     return error
-
-
-LOST = LostWorkerError("worker 0 of 2 lost contact with another worker")
 
 
 @pytest.mark.parametrize(

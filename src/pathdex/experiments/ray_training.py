@@ -109,7 +109,7 @@ def train_on_ray(
         job = WorkerJob(folder, request, pathdex.__version__, timeout, tuple(trackers), messages, environment)
         fit = _Fit(_trainer(job, workers, RunOptions(**request["options"]), storage))
         fit.start()
-        _follow(fit, messages, _Reader(shown, notify))
+        _follow(fit, messages, MessageReader(shown, notify))
         if fit.error is not None:
             raise failure(fit.error, workers) from fit.error
 
@@ -129,7 +129,7 @@ class _Fit(Thread):
             self.error = error
 
 
-class _Reader:
+class MessageReader:
     """Passes on what the first worker does, and keeps the errors of all."""
 
     def __init__(self, callback: Callback, notify: Callable[[str], None]) -> None:
@@ -158,7 +158,7 @@ class _Reader:
             raise error from RuntimeError(where)
 
 
-def _follow(fit: _Fit, messages: Any, reader: _Reader) -> None:
+def _follow(fit: _Fit, messages: Any, reader: MessageReader) -> None:
     """Read messages until the training ends or has an error that another start would meet again."""
     end = float("inf")
     while fit.is_alive() and time.monotonic() < end:
