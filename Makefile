@@ -13,7 +13,7 @@ PEERS_VENV := build/peers-venv
 CLIENTS_VENV := build/clients-venv
 LINTERS_VENV := build/linters-venv
 
-.PHONY: install demo test test-all test-clients lint-deploy test-wheel check format docs docs-serve wheel bench bench-serving bench-stream bench-peers torture torture-stream clean netns explorer explorer-types explorer-pictures test-explorer
+.PHONY: install demo test test-all test-clients test-ray lint-deploy test-wheel check format docs docs-serve wheel bench bench-serving bench-stream bench-peers torture torture-stream clean netns explorer explorer-types explorer-pictures test-explorer
 
 install: $(STAMP)
 
@@ -72,6 +72,12 @@ test: install
 
 test-all: install
 	$(PYTEST)
+
+# Data, training and serving on clusters of Ray that the tests start here, also those that lose nodes.
+test-ray: install
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,ray]'
+	$(BIN)/python -m pytest -n 0 -rs tests/test_ray_cluster.py tests/data/test_ray_runner.py tests/experiments/test_ray_worker.py \
+	  tests/experiments/test_ray_training.py tests/cli/test_train_ray.py tests/server/test_ray_serve.py
 
 # Generates clients from the OpenAPI document and calls every endpoint with them. The second generator is a jar and needs java.
 test-clients: install

@@ -1,6 +1,7 @@
 """The tree of errors, and what their messages say."""
 
 import inspect
+import pickle
 
 import pytest
 
@@ -49,6 +50,24 @@ def test_the_tree_in_the_docstring_is_the_real_one(error: type[Exception]) -> No
 )
 def test_errors_are_also_what_python_code_expects(error: type[Exception], builtin: type[Exception]) -> None:
     assert issubclass(error, builtin)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfigError([Problem("must be whole", "n", 0.5, "round it"), "b=2: wrong"]),
+        DataError(Problem("must be whole", "n", 0.5), "b=2: wrong"),
+        DataError("wrong"),
+        MissingExtraError("ray", "ray", "training on Ray"),
+        errors.LostWorkerError("worker 0 is gone"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_of_another_process_arrives_as_it_was(error: PathdexError) -> None:
+    arrived = pickle.loads(pickle.dumps(error))
+    assert type(arrived) is type(error)
+    assert str(arrived) == str(error)
+    assert getattr(arrived, "problems", None) == getattr(error, "problems", None)
 
 
 @pytest.mark.parametrize(

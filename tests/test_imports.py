@@ -19,6 +19,7 @@ ORDER = [
     "config",
     "storage",
     "system",
+    "ray_cluster",
     "data",
     "metrics",
     "kernels",

@@ -8,6 +8,7 @@
     ├── BundleError                      a saved model cannot be opened
     ├── RunError                         a run folder is in the way, incomplete or not resumable
     ├── WorkerError                      a training on several workers cannot start, or has lost a worker
+    │   └── LostWorkerError              another worker is gone; training can continue from the last checkpoint
     ├── StorageError (OSError)           writing failed (full disk, no permission); existing files are untouched
     ├── ServerError (ConnectionError)    a server is unreachable, refuses its client, or cannot answer now
     └── MissingExtraError (ImportError)  an optional package is not installed
@@ -61,6 +62,13 @@ class _ProblemList(Exception):  # noqa: N818
     def __init__(self, problems: Iterable[Problem | str]) -> None:
         self.problems = tuple(one if isinstance(one, Problem) else Problem(one) for one in problems)
         super().__init__(_listing(self.subject, self.problems))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _with_problems, (type(self), self.problems)
+
+
+def _with_problems(kind: type[_ProblemList], problems: tuple[Problem, ...]) -> _ProblemList:
+    return kind(*problems) if issubclass(kind, DataError) else kind(problems)
 
 
 class ConfigError(_ProblemList, PathdexError, ValueError):
@@ -122,6 +130,10 @@ class WorkerError(PathdexError):
     """A training on several workers cannot start, or has lost a worker."""
 
 
+class LostWorkerError(WorkerError):
+    """Another worker is gone or gives no sign of life; training can continue from the last checkpoint."""
+
+
 class StorageError(PathdexError, OSError):
     """Writing to disk failed. Existing files are untouched."""
 
@@ -138,7 +150,11 @@ class MissingExtraError(PathdexError, ImportError):
     """An optional package is needed. The message holds the command that installs it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
+        self.needed = package, extra, purpose
         super().__init__(f"{purpose} needs {package}; install it with: pip install 'pathdex[{extra}]'")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.needed
 
 
 class DataWarning(UserWarning):

@@ -59,7 +59,7 @@ EXCEL = Feature("reading Excel files", "fastexcel", "excel")
 S3 = Feature("reading s3:// URLs", "s3fs", "s3")
 GOOGLE_STORAGE = Feature("reading gs:// URLs", "gcsfs", "gs")
 HUGGING_FACE = Feature("reading data sets of Hugging Face", "datasets", "hugging-face")
-RAY = Feature("preparing data on Ray (pathdex data prepare --ray)", "ray", "ray")
+RAY = Feature("Ray clusters (pathdex data prepare --ray, pathdex train --ray)", "ray", "ray")
 FEATURES = (
     PLOTTING,
     TENSORBOARD,

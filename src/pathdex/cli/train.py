@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +24,7 @@ from pathdex.cli.options import (
 )
 from pathdex.cli.progress import training_callbacks
 from pathdex.config import PRESETS
+from pathdex.errors import ConfigError, Problem
 from pathdex.training.distributed.launch import TIMEOUT
 
 if TYPE_CHECKING:
@@ -65,10 +68,20 @@ def train(
     workers: Annotated[
         int | None,
         Option(
-            help="Train with so many processes on this machine. For several machines, start `torchrun ... -m pathdex "
-            "train ...` on each. [default: 1]",
+            help="Train with so many processes: on this machine, or on a Ray cluster with --ray. Without Ray, start "
+            "`torchrun ... -m pathdex train ...` on each of several machines. [default: 1]",
             rich_help_panel=RUN_PANEL,
             metavar="N",
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        Option(
+            help="Train with the workers of Ray Train, which replaces those that are lost: HOST:PORT of a cluster that "
+            "this machine belongs to, auto to find it, or local to start one here. All nodes must see RUN at the same "
+            "path. Each worker reserves --threads CPUs, by default one.",
+            rich_help_panel=RUN_PANEL,
+            metavar="ADDRESS",
         ),
     ] = None,
     worker_timeout: Annotated[
@@ -114,10 +127,11 @@ def train(
         pathdex train ratings.csv --out runs/first --workers 2
 
         torchrun --nproc-per-node 2 -m pathdex train ratings.csv --out runs/first
+
+        pathdex train /shared/ratings.csv --out /shared/runs/first --ray auto --workers 8
     """
     from pathdex.config import layered_values
     from pathdex.experiments.run_request import TrainOptions
-    from pathdex.experiments.runs import Run
     from pathdex.system import MLFLOW, TENSORBOARD, WANDB
     from pathdex.training.distributed.launch import check_workers, worker_place
 
@@ -133,20 +147,27 @@ def train(
     place = worker_place()
     number = check_workers(workers, place)
     if place is not None:
+        if ray is not None:
+            raise ConfigError([Problem("starts workers itself", "ray", ray, "leave it out under torchrun")])
         train_as_worker(folder, given, place, resume, trackers, worker_timeout, json_file)
         return
-    run, prepared = open_run(folder, given, resume, number)
-    if run.finished:
-        err().print(f"{folder} is already finished.")
-    try:
-        if number > 1 and not run.finished:
-            del prepared
-            launch_workers(folder, number, worker_timeout, trackers)
-            model = Run.open(folder).model()
-        else:
-            model = run.train(prepared, callbacks=training_callbacks(), trackers=trackers)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"\nInterrupted. Resume with: pathdex train --out {folder} --resume") from None
+    with joined_cluster(ray, folder, given, resume, number) as cluster:
+        run, prepared = open_run(folder, given, resume, number)
+        if run.finished:
+            err().print(f"{folder} is already finished.")
+        try:
+            if cluster is not None and not run.finished:
+                del prepared
+                train_on_cluster(cluster, run, number, worker_timeout, trackers)
+                model = run.model()
+            elif number > 1 and not run.finished:
+                del prepared
+                launch_workers(folder, number, worker_timeout, trackers)
+                model = run.model()
+            else:
+                model = run.train(prepared, callbacks=training_callbacks(), trackers=trackers)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"\nInterrupted. Resume with: pathdex train --out {folder} --resume") from None
     write_result(json_file, described(run, model))
     console = out()
     console.print(f"{run.bundle}: {model.health()!r}")
@@ -197,6 +218,43 @@ def launch_workers(folder: Path, workers: int, timeout: float, trackers: Sequenc
     switches = [*(f"--{name}" for name in trackers), *(["--quiet"] if is_quiet() else [])]
     given = ["train", "--out", str(folder), "--resume", "--workers", str(workers), "--worker-timeout", str(timeout)]
     launch(workers, [*given, *switches])
+
+
+@contextmanager
+def joined_cluster(
+    address: str | None, folder: Path, given: TrainOptions, resume: bool, workers: int
+) -> Iterator[Any | None]:
+    """The Ray cluster at an address, which has room for the workers; None without an address."""
+    if address is None:
+        yield None
+        return
+    from pathdex.config import RunOptions
+    from pathdex.experiments.ray_training import check_cluster, training_cluster
+    from pathdex.experiments.run_request import make_run_request
+    from pathdex.experiments.runs import Run
+
+    if resume:
+        options = RunOptions(**Run.open(folder).request["options"])
+    else:
+        Run.check_new(folder)
+        options = make_run_request(given).options
+    err().print(f"connecting to Ray: {address}")
+    # Threads of Ray print the end of other processes on standard output, which is for results.
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), training_cluster(address) as cluster:
+        check_cluster(cluster, workers, options)
+        yield cluster
+
+
+def train_on_cluster(cluster: Any, run: Run, workers: int, timeout: float, trackers: Sequence[str]) -> None:
+    """Train a run folder with workers on a Ray cluster."""
+    from pathdex.experiments.ray_training import train_on_ray
+
+    def notify(line: str) -> None:
+        err(always=True).print(line, style="yellow")
+
+    callbacks = training_callbacks()
+    train_on_ray(cluster, run, workers, timeout=timeout, callbacks=callbacks, trackers=trackers, notify=notify)
+    err().print(f"{run.bundle}: trained by {workers} workers on Ray")
 
 
 def train_as_worker(

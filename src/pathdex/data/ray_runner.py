@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import logging
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from pathdex.data.user_ranges import Report
-from pathdex.errors import ConfigError, MissingExtraError, PathdexError, Problem
-
-CONNECT_SECONDS, JOIN_SECONDS = 10.0, 60.0
-"""How long an address may take to accept a connection, and a cluster to accept a client."""
-_OWN = ("local", "auto")
-_REMEDY = "check that the cluster runs (`ray status`), or pass local to start one on this machine"
+from pathdex.errors import PathdexError
+from pathdex.ray_cluster import ray_cluster
 
 
 class Runner(Protocol):
@@ -35,11 +26,8 @@ def runner(address: str | None) -> Iterator[Runner]:
     if address is None:
         yield _run_here
         return
-    ray = _joined(address)
-    try:
+    with ray_cluster(address, "cloudpickle", "ray.data") as ray:
         yield lambda function, tasks, report=_ignore: _run_on_ray(ray, function, tasks, report)
-    finally:
-        ray.shutdown()
 
 
 def _ignore(rows: int) -> None:
@@ -82,44 +70,3 @@ class _Failure:
 
     def __init__(self, error: Exception) -> None:
         self.error = error
-
-
-def _joined(address: str) -> Any:
-    """The `ray` package, connected to a cluster; a `ConfigError` in bounded time if there is none."""
-    try:
-        importlib.import_module("cloudpickle")
-        importlib.import_module("ray.data")
-        ray: Any = importlib.import_module("ray")
-    except ImportError as error:
-        raise MissingExtraError("ray", "ray", "running on Ray") from error
-    if address not in _OWN:
-        _check_address(address)
-    options = {"include_dashboard": False} if address == "local" else {}
-    logging.getLogger("ray.data").setLevel(logging.WARNING)
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING, **options)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        raise _refusal(address, str(error).split("\n")[0]) from error
-    return ray
-
-
-def _check_address(address: str) -> None:
-    """Connect once in another process: the client of Ray ends its process where a cluster does not answer."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdecimal():
-        rule = "must be local, auto, HOST:PORT or ray://HOST:PORT"
-        raise ConfigError([Problem(rule, "ray", address, _REMEDY)])
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        raise _refusal(address, str(error)) from error
-    command = [sys.executable, "-c", f"import ray; ray.init(address={address!r}, log_to_driver=False)"]
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        joined = subprocess.run(command, capture_output=True, timeout=JOIN_SECONDS, check=False)
-        if joined.returncode == 0:
-            return
-    raise _refusal(address, "what listens there is not a Ray cluster of this version")
-
-
-def _refusal(address: str, reason: str) -> ConfigError:
-    return ConfigError([Problem(f"does not answer ({reason})", "ray", address, _REMEDY)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,15 +142,17 @@ class Run:
         *,
         callbacks: Sequence[Callback] | None = None,
         trackers: Sequence[str] = (),
+        owned: bool = False,
     ) -> DeepRetrieval:
         """Train to the end, from the checkpoint if there is one, and save the bundle.
 
         `callbacks` are called in addition to the log writer; None means `default_callbacks()`. `trackers` are names:
-        tensorboard, mlflow, wandb. If another process trains in this folder, a `StorageError` names it.
+        tensorboard, mlflow, wandb. If another process trains in this folder, a `StorageError` names it; `owned` says
+        that the caller has locked the folder.
         """
         if self.finished:
             return self.model()
-        with folder_lock(self.path, "pathdex train"):
+        with self._lock(owned):
             if self.bundle.exists():
                 return self.model()
             resume = self.checkpoint.exists()
@@ -166,12 +168,13 @@ class Run:
         *,
         callbacks: Sequence[Callback] | None = None,
         trackers: Sequence[str] = (),
+        owned: bool = False,
     ) -> None:
         """`train` as one of several workers, which all call this. The folder must be on storage that they share.
 
         The first worker writes the log and calls `callbacks` and `trackers`.
         """
-        with folder_lock(self.path, "pathdex train") if group.is_first else nullcontext():
+        with self._lock(owned or not group.is_first):
             if group.agree(self.finished):
                 return
             resume = group.agree(self.checkpoint.exists())
@@ -180,6 +183,9 @@ class Run:
             following = self._callbacks(callbacks, trackers, resume) if group.is_first else []
             self._fit(model, self.split(), following, resume, group)
             group.first_only(lambda: model.save(self.bundle))
+
+    def _lock(self, owned: bool) -> AbstractContextManager[None]:
+        return nullcontext() if owned else folder_lock(self.path, "pathdex train")
 
     def _estimator(self, options: Mapping[str, Any]) -> DeepRetrieval:
         return DeepRetrieval(Config.from_stored(self.request["config"]), **options)

@@ -1,5 +1,11 @@
 """What travels between workers."""
 
+import pytest
+import torch
+import torch.distributed as dist
+
+from pathdex.errors import LostWorkerError
+from pathdex.training.distributed.group import connect
 from tests.training.distributed.conftest import Workers
 
 
@@ -13,3 +19,14 @@ def test_an_error_of_the_first_worker_stops_all(workers: Workers) -> None:
 
 def test_gradients_are_summed(workers: Workers) -> None:
     assert not workers.problems("gradients")
+
+
+def test_workers_that_are_connected_already_stay_so_and_a_lost_one_has_its_own_error() -> None:
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        group = connect("cpu", 5.0)
+        assert (group.rank, group.size, group.timeout) == (0, 1, 5.0)
+        with pytest.raises(LostWorkerError, match=r"worker 0 of 1 lost contact with another worker .*--resume"):
+            group.exchange(torch.zeros(2, 1), [1], [1])  # Not what was announced: torch raises as for a lost worker.
+    finally:
+        dist.destroy_process_group()

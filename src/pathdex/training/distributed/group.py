@@ -21,7 +21,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathdex.errors import WorkerError
+from pathdex.errors import LostWorkerError, WorkerError
 
 Result = TypeVar("Result")
 BEATS = 10
@@ -155,7 +155,7 @@ class Group:
             if now != beats:
                 beats, seen = now, time.monotonic()
             if time.monotonic() - seen > self.timeout:
-                raise WorkerError(f"worker 0 has shown no sign of life for {self.timeout:g} s; {REMEDY}")
+                raise LostWorkerError(f"worker 0 has shown no sign of life for {self.timeout:g} s; {REMEDY}")
             time.sleep(min(0.2, self.timeout / BEATS))
         outcome = store.get(f"{key}/done").decode()
         if outcome != "done":
@@ -185,9 +185,10 @@ class Group:
         except RuntimeError as error:
             raise self._lost(error) from error
 
-    def _lost(self, error: RuntimeError) -> WorkerError:
+    def _lost(self, error: RuntimeError) -> LostWorkerError:
         reason = str(error).splitlines()[0].rpartition("] ")[2].split(". ")[0][:200]
-        return WorkerError(f"worker {self.rank} of {self.size} lost contact with another worker ({reason}); {REMEDY}")
+        text = f"worker {self.rank} of {self.size} lost contact with another worker ({reason}); {REMEDY}"
+        return LostWorkerError(text)
 
 
 # The old name warns in new versions of torch, and old versions lack the new one.
@@ -216,9 +217,16 @@ def _heartbeat(beat: Callable[[], object], seconds: float) -> Iterator[None]:
         thread.join()
 
 
+def backend_for(device: str) -> str:
+    """The backend of `torch.distributed` for a device."""
+    return "nccl" if torch.device(device).type == "cuda" else "gloo"
+
+
 def connect(device: str, timeout: float) -> Group:
-    """Join the other workers: those that the environment of torchrun names."""
-    backend = "nccl" if torch.device(device).type == "cuda" else "gloo"
+    """Join the other workers: those that the environment of torchrun names, or those that Ray Train has connected."""
+    if dist.is_initialized():
+        return Group(timeout)
+    backend = backend_for(device)
     try:
         dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
     except (RuntimeError, ValueError) as error:
