@@ -103,6 +103,8 @@ class Group:
         kind = array.dtype
         flat = array.astype(np.uint8) if kind == np.bool_ else array
         lengths = self.stack(np.array([len(flat)]))[:, 0]
+        if not lengths.any():
+            return [array for _ in lengths]
         padded = np.zeros((int(lengths.max()), *flat.shape[1:]), flat.dtype)
         padded[: len(flat)] = flat
         return [
@@ -126,6 +128,20 @@ class Group:
         """The small JSON values of all workers."""
         found = self.gather(np.frombuffer(json.dumps(own).encode(), np.uint8).copy())
         return [json.loads(one.tobytes()) for one in found]
+
+    def together(self, work: Callable[[], Result], problem: str) -> Result:
+        """Do something on every worker. If it fails on one, all stop: the others with `problem`."""
+        error = None
+        try:
+            result = work()
+        except Exception as failure:
+            error = failure
+        failed = np.flatnonzero(np.concatenate(self.gather(np.array([error is not None]))))
+        if error is not None:
+            raise error
+        if len(failed):
+            raise WorkerError(f"worker {failed[0]} {problem}; see what it printed")
+        return result
 
     def first_only(self, work: Callable[[], Result]) -> Result | None:
         """Let the first worker do something that may take longer than the time-out; others wait for it and get None.
