@@ -16,7 +16,7 @@ __all__ = ["source"]
 
 
 @pytest.mark.slow
-def test_shards_and_their_evaluation_are_those_of_the_whole_model(source: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_shards_and_their_evaluation_are_those_of_the_whole_model(source: Path, tmp_path: Path) -> None:
     whole, sharded = tmp_path / "whole", tmp_path / "sharded"
     given = ["pathdex", "train", str(source), *SMALL, "--neighbours", "5", "--workers", "2", "--out"]
     assert run(*given, str(whole)).returncode == 0
@@ -57,7 +57,7 @@ def content(folder: Path) -> Any:
     return manifest
 
 
-def test_one_worker_has_nothing_to_share(source: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_one_worker_has_nothing_to_share(source: Path, tmp_path: Path) -> None:
     train = ["train", str(source), "--out", str(tmp_path / "run")]
     found = CliRunner().invoke(app, [*train, "--sharded-bundle"])
     assert found.exit_code == 1
