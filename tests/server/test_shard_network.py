@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -128,8 +129,9 @@ def test_a_shard_that_is_cut_off_is_an_error_in_bounded_time_and_comes_back(clus
         cluster.links[1].shape(loss=1.0)
         status, body, seconds = query()
         assert status == 503
-        message = "shard 2 of 2 does not answer (http://10.77.1.2:8000: no response within 0.5 s)"
-        assert message in body["error"]["message"]
+        # On a busy machine, the router may have to connect again first.
+        message = r"shard 2 of 2 does not answer \(http://10.77.1.2:8000: no (response|connection) within"
+        assert re.match(message, body["error"]["message"])
         # Two attempts of half a second each, not the minute of the request or the minutes of TCP.
         assert seconds < 30
         cluster.links[1].shape(delay=1.0)

@@ -10,9 +10,11 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
@@ -155,9 +157,11 @@ class Group:
                 try:
                     result = work()
                 except BaseException as error:
-                    store.set(f"{key}/done", f"failed: {error}")
+                    outcome = f"failed: {error}"
+                    with suppress(WorkerError):
+                        self._guarded(lambda: store.set(f"{key}/done", outcome))
                     raise
-            store.set(f"{key}/done", "done")
+            self._guarded(lambda: store.set(f"{key}/done", "done"))
             self.largest(0)  # The store may be a part of this process, so it stays until all have read it.
             return result
         self._wait(store, key)
@@ -173,7 +177,7 @@ class Group:
             if time.monotonic() - seen > self.timeout:
                 raise WorkerError(f"worker 0 has shown no sign of life for {self.timeout:g} s; {REMEDY}")
             time.sleep(min(0.2, self.timeout / BEATS))
-        outcome = store.get(f"{key}/done").decode()
+        outcome = self._guarded(lambda: store.get(f"{key}/done").decode())
         if outcome != "done":
             raise WorkerError(f"worker 0 {outcome}")
 
@@ -196,8 +200,9 @@ class Group:
         self.traffic.seconds += time.monotonic() - started
 
     def _guarded(self, work: Callable[[], Result]) -> Result:
+        """Ask the store, which has no time-out of its own: behind a cut link it would answer never."""
         try:
-            return work()
+            return bounded(work, self.timeout)
         except RuntimeError as error:
             raise self._lost(error) from error
 
@@ -209,6 +214,29 @@ class Group:
 # The old name warns in new versions of torch, and old versions lack the new one.
 _all_gather: Any = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 REMEDY = "see what that worker printed, then continue with --resume"
+
+
+def bounded(work: Callable[[], Result], seconds: float) -> Result:
+    """The result of a call; `RuntimeError` if it takes longer. It then goes on in its thread."""
+    outcome: SimpleQueue[Callable[[], Result]] = SimpleQueue()
+
+    def call() -> None:
+        try:
+            result = work()
+            outcome.put(lambda: result)
+        except Exception as error:
+            outcome.put(partial(_raise, error))
+
+    threading.Thread(target=call, daemon=True).start()
+    try:
+        found = outcome.get(timeout=seconds)
+    except Empty:
+        raise RuntimeError(f"no answer within {seconds:g} s") from None
+    return found()
+
+
+def _raise(error: Exception) -> Any:
+    raise error
 
 
 @contextmanager
@@ -229,7 +257,7 @@ def _heartbeat(beat: Callable[[], object], seconds: float) -> Iterator[None]:
         yield
     finally:
         done.set()
-        thread.join()
+        thread.join(seconds)
 
 
 def connect(device: str, timeout: float) -> Group:
