@@ -23,7 +23,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathdex.errors import WorkerError
+from pathdex.errors import PathdexError, RunError, WorkerError
 
 Result = TypeVar("Result")
 BEATS = 10
@@ -206,11 +206,26 @@ class Group:
         except RuntimeError as error:
             raise self._lost(error) from error
 
-    def _lost(self, error: RuntimeError) -> WorkerError:
+    def _lost(self, error: RuntimeError) -> PathdexError:
+        if is_out_of_memory(error):
+            return self.out_of_memory()
         reason = str(error).splitlines()[0].rpartition("] ")[2].split(". ")[0][:200]
         return WorkerError(f"worker {self.rank} of {self.size} lost contact with another worker ({reason}); {REMEDY}")
 
+    def out_of_memory(self) -> RunError:
+        """What to say of this worker, once it could not allocate."""
+        return RunError(
+            f"worker {self.rank} of {self.size} ran out of memory, so all were stopped; continue with --resume and "
+            "more workers or machines"
+        )
 
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory could not be allocated; torch says so in words."""
+    return isinstance(error, MemoryError) or any(words in str(error).lower() for words in NO_MEMORY)
+
+
+NO_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "bad alloc", "can't start new thread")
 # The old name warns in new versions of torch, and old versions lack the new one.
 _all_gather: Any = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 REMEDY = "see what that worker printed, then continue with --resume"
