@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pathdex.errors import PathdexError, RunError, WorkerError
+from pathdex.training.distributed.bounded_calls import BoundedCalls
 
 Result = TypeVar("Result")
 BEATS = 10
@@ -46,7 +45,7 @@ class Group:
         self.rank, self.size, self.timeout = dist.get_rank(), dist.get_world_size(), timeout
         self.device = torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")
         self.traffic = Traffic()
-        self._rounds = 0
+        self._rounds, self._calls = 0, BoundedCalls()
 
     @property
     def is_first(self) -> bool:
@@ -153,7 +152,7 @@ class Group:
         self._rounds += 1
         store, key = dist.distributed_c10d._get_default_store(), f"pathdex/{self._rounds}"
         if self.is_first:
-            with _heartbeat(lambda: store.add(f"{key}/beats", 1), self.timeout / BEATS):
+            with _heartbeat(self._calls, lambda: store.add(f"{key}/beats", 1), self.timeout / BEATS):
                 try:
                     result = work()
                 except BaseException as error:
@@ -202,7 +201,7 @@ class Group:
     def _guarded(self, work: Callable[[], Result]) -> Result:
         """Ask the store, which has no time-out of its own: behind a cut link it would answer never."""
         try:
-            return bounded(work, self.timeout)
+            return self._calls.call(work, self.timeout)
         except RuntimeError as error:
             raise self._lost(error) from error
 
@@ -231,48 +230,21 @@ _all_gather: Any = getattr(dist, "all_gather_single", None) or dist.all_gather_i
 REMEDY = "see what that worker printed, then continue with --resume"
 
 
-def bounded(work: Callable[[], Result], seconds: float) -> Result:
-    """The result of a call; `RuntimeError` if it takes longer. It then goes on in its thread."""
-    outcome: SimpleQueue[Callable[[], Result]] = SimpleQueue()
-
-    def call() -> None:
-        try:
-            result = work()
-            outcome.put(lambda: result)
-        except Exception as error:
-            outcome.put(partial(_raise, error))
-
-    threading.Thread(target=call, daemon=True).start()
-    try:
-        found = outcome.get(timeout=seconds)
-    except Empty:
-        raise RuntimeError(f"no answer within {seconds:g} s") from None
-    return found()
-
-
-def _raise(error: Exception) -> Any:
-    raise error
-
-
 @contextmanager
-def _heartbeat(beat: Callable[[], object], seconds: float) -> Iterator[None]:
+def _heartbeat(calls: BoundedCalls, beat: Callable[[], object], seconds: float) -> Iterator[None]:
     done = threading.Event()
 
     def work() -> None:
-        while not done.is_set():
-            try:
+        with suppress(RuntimeError):  # The store is gone, so everyone else is.
+            beat()
+            while not done.wait(seconds):
                 beat()
-            except RuntimeError:  # The store is gone, so everyone else is.
-                return
-            done.wait(seconds)
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    calls.begin(work)
     try:
         yield
     finally:
         done.set()
-        thread.join(seconds)
 
 
 def connect(device: str, timeout: float) -> Group:
