@@ -163,10 +163,10 @@ bench-peers: install
 	$(PEERS_VENV)/bin/pip install --quiet $(shell grep '^torch==' constraints.txt) 'rectools[torch]==0.19.0'
 	$(BIN)/python -m benchmarks peers
 
-# A router and its shards in network namespaces with latency and loss; needs root.
+# A router and its shards, and workers of a training, in network namespaces with latency and loss; needs root.
 netns: install
 	@command -v ip >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq iproute2 >/dev/null; }
-	$(BIN)/python -m pytest -n 0 -rs tests/server/test_shard_network.py
+	$(BIN)/python -m pytest -n 0 -rs tests/server/test_shard_network.py tests/cli/test_train_network.py
 
 # Kills trainer, server and redis-server 200 times at random, fills the disk, stops the broker; KILLS=20 is shorter.
 torture-stream: install

@@ -33,6 +33,8 @@ FULL: dict[str, dict[str, Any]] = {
     },
     "curve-bfloat16": {"items": 300, "users": 300, "batch": 1024},
     "lookup": {"items": 200_000, "rows": 4_000, "steps": 60},
+    "bundle": {"items": 500_000, "users": 50_000, "sharded": False},
+    "bundle-sharded": {"items": 500_000, "users": 50_000, "sharded": True},
 }
 QUICK: dict[str, dict[str, Any]] = {
     "memory": {"items": 20_000, "users": 500, "batch": 256, "steps": 3},
@@ -47,6 +49,8 @@ QUICK: dict[str, dict[str, Any]] = {
     },
     "curve-bfloat16": {"items": 100, "users": 60, "batch": 1024},
     "lookup": {"items": 2_000, "rows": 200, "steps": 5},
+    "bundle": {"items": 2_000, "users": 600, "sharded": False},
+    "bundle-sharded": {"items": 2_000, "users": 600, "sharded": True},
 }
 LIMITS = (1e-6, 1e-5, 1e-3)
 """Relative differences of single steps."""
@@ -56,13 +60,19 @@ SECONDS = 1200.0
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks distributed", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes; results go to the cache")
-    parser.add_argument("--parts", default="memory,curve", help="of memory, curve, lookup [default: memory,curve]")
+    parser.add_argument(
+        "--parts", default="memory,curve", help="of memory, curve, lookup, bundle [default: memory,curve]"
+    )
     given = parser.parse_args(arguments)
     report = Report("distributed", CACHE if given.quick else RESULTS)
     wanted = given.parts.split(",")
     for part in (part for part in FULL if part.partition("-")[0] in wanted or part in wanted):
         options = (QUICK if given.quick else FULL)[part]
-        found = {size: run(part.partition("-")[0], size, options) for size in WORKERS if size > 1 or part != "lookup"}
+        found = {
+            size: run(part.partition("-")[0], size, options)
+            for size in WORKERS
+            if size > 1 or part not in ("lookup", "bundle-sharded")
+        }
         if part == "memory":
             add_predictions(found)
         figures = compared(found) if part.startswith("curve") else {str(size): each for size, each in found.items()}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -17,6 +21,10 @@ from pathdex.config import Config, RunOptions
 from pathdex.data.interactions import Interactions
 from pathdex.data.ragged import Ragged
 from pathdex.data.vocabulary import Vocabulary
+from pathdex.recommenders.deep_retrieval import DeepRetrieval
+from pathdex.recommenders.sharded_fit import fit_shard
+from pathdex.recommenders.trained_shard import save_shards
+from pathdex.training.callbacks import Callback
 from pathdex.training.determinism import deterministic
 from pathdex.training.distributed.group import Group, Traffic
 from pathdex.training.distributed.item_table import ShardedItemTable, ShardedLazyAdam
@@ -212,7 +220,53 @@ def torchrec_table(items: int, width: int) -> Any:
     return step
 
 
-PARTS = {"memory": memory, "curve": curve, "lookup": lookup}
+def bundle(group: Group | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Peaks of memory until EM is over, and from there until the model is saved: as a bundle, or `sharded`."""
+    data = made_up(options["users"], options["items"])
+    config = Config(
+        history_length=20, next_items=1, epochs=1, rounds=1, structure_epochs=1, final_epochs=0, neighbours=50
+    )
+    run, watch, before = RunOptions(threads=1), PeakOfEm(), resident()
+    given: dict[str, Any] = {"callbacks": [watch]}
+    folder = Path(tempfile.mkdtemp()) if group is None or group.is_first else Path()
+    if options["sharded"] and group is not None:
+        folder = Path(group.describe(str(folder))[0])
+        save_shards(group, fit_shard(config, run, data, group, **given), folder / "shards")
+    else:
+        model = DeepRetrieval(config, threads=1).fit(data, group=group, **given)
+        if model.is_fitted:
+            model.save(folder / "bundle")
+        if group is not None:
+            group.largest(0)
+    watch.stop()
+    if group is None or group.is_first:
+        shutil.rmtree(folder)
+    return {"resident_before_mb": before, "peak_of_em_mb": watch.of_em, "peak_mb": watch.peak}
+
+
+class PeakOfEm(Callback):
+    """The peak of this process until EM is over and after it, looked at every 10 ms."""
+
+    def __init__(self) -> None:
+        self.of_em = self.peak = 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.01):
+            self.peak = max(self.peak, resident())
+
+    def on_epoch_end(self, record: dict[str, Any]) -> None:
+        if record["phase"] == "structure":
+            self.of_em, self.peak = max(self.of_em, self.peak), 0.0
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+PARTS = {"memory": memory, "curve": curve, "lookup": lookup, "bundle": bundle}
 
 
 def main(part: str, options: dict[str, Any]) -> None:

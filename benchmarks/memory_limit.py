@@ -35,7 +35,7 @@ def run_limited(command: Sequence[str], limit: int, folder: Path) -> LimitedRun:
     A control group counts all memory, also cached pages of files, which the system can drop. Elsewhere `RLIMIT_DATA`
     limits what a process allocates, whether it is used or not, but not files that it maps.
     """
-    with _group(limit) as group, (folder / "output.txt").open("w+") as output:
+    with memory_group(limit) as group, (folder / "output.txt").open("w+") as output:
 
         def enter() -> None:
             if group is None:
@@ -60,7 +60,8 @@ def run_limited(command: Sequence[str], limit: int, folder: Path) -> LimitedRun:
 
 
 @contextmanager
-def _group(limit: int) -> Iterator[Path | None]:
+def memory_group(limit: int) -> Iterator[Path | None]:
+    """A control group with so much memory; None where this user may not create one."""
     for base, file in ((V1, "memory.limit_in_bytes"), (V2, "memory.max")):
         folder = base / f"pathdex-{os.getpid()}"
         try:

@@ -44,6 +44,12 @@ def test_k_limits_the_neighbours_to_the_most_similar():
     assert by_item(nearest_items(MATRIX, 1))[1].keys() == {0}
 
 
+def test_lists_of_some_items_are_those_of_all() -> None:
+    every, some = rows(nearest_items(MATRIX, 2)), rows(nearest_items(MATRIX, 2, items=np.array([2, 0])))
+    assert some == [every[2], every[0]]
+    assert rows(nearest_items(MATRIX, 2, items=np.empty(0, np.int64))) == []
+
+
 def test_rows_are_the_columns_that_are_not_empty():
     assert [row.tolist() for row in rows_of(MATRIX)] == [[0, 1], [0, 1], [1, 2]]
 

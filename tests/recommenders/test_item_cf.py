@@ -51,6 +51,14 @@ def test_repeats_in_a_history_count_once_by_default() -> None:
     assert model.recommend([0, 0]) == model.recommend([0])
 
 
+def test_a_fit_for_some_histories_ranks_them_as_a_whole_fit() -> None:
+    data, histories = interactions(ROWS, 5), Ragged.from_rows([[1, 3], [1]])
+    whole, some = ItemCF().fit(data), ItemCF().fit_for(histories, data)
+    for one, other in zip(whole.rank(histories, 4), some.rank(histories, 4), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert some.get_state().arrays["offsets"].tolist() == [0, 0, 2, 2, 2, 2]
+
+
 def test_shrinkage_lowers_the_similarity_of_rare_items_most() -> None:
     model = ItemCF(shrinkage=2.0).fit(interactions(ROWS, 5))
     assert dict(model.similar_items(0))[1] == pytest.approx(2 / (math.sqrt(3 * 2) + 2))

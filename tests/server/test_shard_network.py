@@ -9,112 +9,25 @@ import http.client
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from pathdex.recommenders.sharding import write_shards
+from tests.namespaces import Link, can_isolate, inside, namespace, remove_dead_namespaces
 from tests.random_model import random_model
 from tests.server.test_balancers import process
-from tests.server.tun_link import enter
 
 pytestmark = pytest.mark.slow
 SHARDS = 2
 QUERY: dict[str, Any] = {"history": [100, 107], "n": 12}
 SERVE = (sys.executable, "-m", "pathdex", "serve")
-T = TypeVar("T")
-
-
-def run(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    return done.stdout
-
-
-def can_isolate() -> bool:
-    if os.geteuid() != 0 or not shutil.which("ip") or not Path("/dev/net/tun").exists():
-        return False
-    name = f"pathdex-try-{os.getpid()}"
-    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode == 0
-    if made:
-        subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
-    return made
-
-
-def dead_namespaces() -> list[str]:
-    """Those of runs of this file that were killed."""
-    names = [line.split()[0] for line in run("ip", "netns", "list").splitlines() if line.startswith("pathdex-")]
-    return [name for name in names if not Path(f"/proc/{name.rsplit('-', 1)[1]}").exists()]
-
-
-@contextmanager
-def namespace(name: str) -> Iterator[str]:
-    """A network namespace; what runs in it must end first."""
-    run("ip", "netns", "add", name)
-    try:
-        run("ip", "-n", name, "link", "set", "lo", "up")
-        yield name
-    finally:
-        subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
-
-
-def inside(space: str, work: Callable[[], T]) -> T:
-    """What a function returns in a namespace: a thread of this process enters it."""
-
-    def call() -> T:
-        enter(space)
-        return work()
-
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(call).result()
-
-
-class Link:
-    """A link between two namespaces, whose ends have the addresses 10.77.NUMBER.1 and 10.77.NUMBER.2."""
-
-    def __init__(self, number: int, here: str, there: str) -> None:
-        ends = ((here, f"r{number}", 1, 2), (there, "s0", 2, 1))
-        script = str(Path(__file__).with_name("tun_link.py"))
-        command = [sys.executable, script, *(word for space, device, *_ in ends for word in (space, device))]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        try:
-            self._await_ok()
-            for space, device, own, other in ends:
-                addresses = f"10.77.{number}.{own}", "peer", f"10.77.{number}.{other}"
-                run("ip", "-n", space, "addr", "add", *addresses, "dev", device)
-                run("ip", "-n", space, "link", "set", device, "up")
-        except BaseException:
-            self.close()
-            raise
-
-    def shape(self, delay: float = 0.0, loss: float = 0.0) -> None:
-        """The latency in milliseconds and the loss of packets, in both directions."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{delay} {loss}\n")
-        self._process.stdin.flush()
-        self._await_ok()
-
-    def _await_ok(self) -> None:
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline() == "ok\n"
-
-    def close(self) -> None:
-        with self._process as process:
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
 
 
 def ask(space: str, host: str, path: str, body: Any = None) -> tuple[int, Any, float]:
@@ -175,8 +88,7 @@ class Cluster:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     if not can_isolate():
         pytest.skip("needs root, ip and /dev/net/tun")
-    for name in dead_namespaces():
-        run("ip", "netns", "del", name)
+    remove_dead_namespaces()
     folder = tmp_path_factory.mktemp("network")
     model = random_model(60, neighbours=3)
     model.save(folder / "model")

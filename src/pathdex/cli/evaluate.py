@@ -41,7 +41,8 @@ def evaluate(
     """Compare a trained model with brute force, Item-CF and popularity on the held-out users of its run.
 
     Every method is evaluated with seen items removed and with seen items kept. Further tables show the retrieval loss:
-    the accuracy of brute force, of the candidates on the paths, and of the final answer.
+    the accuracy of brute force, of the candidates on the paths, and of the final answer. A run with --sharded-bundle
+    is evaluated from its shards, without brute force and these tables.
 
     Examples:
 
@@ -51,7 +52,13 @@ def evaluate(
 
         pathdex evaluate runs/first --n 10 --candidates 50,100,200 --beam 10,50 --json figures.json
     """
-    from pathdex.evaluation.comparison import METHODS, comparison_methods, held_out_queries, search_options
+    from pathdex.evaluation.comparison import (
+        METHODS,
+        SHARD_METHODS,
+        comparison_methods,
+        held_out_queries,
+        search_options,
+    )
     from pathdex.evaluation.decomposition import decompose
     from pathdex.evaluation.own_data import own_queries
     from pathdex.evaluation.protocol import evaluate as evaluate_methods
@@ -59,12 +66,16 @@ def evaluate(
     from pathdex.experiments.runs import Run
     from pathdex.experiments.splitting import few_users_note
     from pathdex.recommenders.brute_force import BruteForce
+    from pathdex.recommenders.local_shards import LocalShards
 
     beams, counts = split_integers(beam, "--beam"), split_integers(candidates, "--candidates")
     options = search_options(n, beams=beams, candidates=counts)
-    names = split_list(methods, "--methods") or METHODS
     run = Run.open(folder)
-    model, split = run.model(), run.split()
+    sharded = run.shards.exists()
+    model, split = LocalShards.open(run.shards) if sharded else run.model(), run.split()
+    names = split_list(methods, "--methods") or (SHARD_METHODS if sharded else METHODS)
+    if sharded and loss_file is not None:
+        raise QueryError("--loss-json takes brute force, which a run in shards does not have", remedy="leave it out")
     item_counts = split.train.item_counts()
     if history is not None and test is None:
         raise QueryError("--history needs --test", remedy="name the file with the rows to find")
@@ -80,6 +91,9 @@ def evaluate(
         console.print(table)
     if json_file is not None:
         result.to_json(json_file)
+    if isinstance(model, LocalShards):
+        err().print("no retrieval loss: brute force takes the vectors of all items, which no shard has")
+        return
     if model.name not in names:
         return
     with show_progress("measuring the retrieval loss") as progress:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathdex.data.splits import Split
     from pathdex.experiments.run_request import TrainOptions
     from pathdex.experiments.runs import Run
-    from pathdex.recommenders.deep_retrieval import DeepRetrieval
+    from pathdex.index.health import IndexHealth
     from pathdex.training.distributed.launch import WorkerPlace
 
 
@@ -88,6 +88,15 @@ def train(
         float,
         Option(help="Seconds after which workers give up waiting for one of them.", rich_help_panel=RUN_PANEL, min=1.0),
     ] = TIMEOUT,
+    sharded: Annotated[
+        bool,
+        Option(
+            "--sharded-bundle",
+            help="Each worker writes the shard of its own items to RUN/shards, as `pathdex shard` would, so no worker "
+            "needs memory for the whole model.",
+            rich_help_panel=RUN_PANEL,
+        ),
+    ] = False,
     tensorboard: Annotated[
         bool, Option("--tensorboard", help="Write TensorBoard logs to RUN/tensorboard.", rich_help_panel=RUN_PANEL)
     ] = False,
@@ -137,9 +146,8 @@ def train(
 
     if "columns" in items:
         items["columns"] = split_list(items["columns"], "--item-columns")
-    given = TrainOptions(
-        source, reading, split, layered_values(preset, config, parameters), run_options, items, earlier, recording
-    )
+    values = layered_values(preset, config, parameters)
+    given = TrainOptions(source, reading, split, values, run_options, items, earlier, recording, sharded)
     asked = {"tensorboard": (tensorboard, TENSORBOARD), "mlflow": (mlflow, MLFLOW), "wandb": (wandb, WANDB)}
     trackers = [name for name, (wanted, _) in asked.items() if wanted]
     for name in trackers:
@@ -159,18 +167,17 @@ def train(
             if cluster is not None and not run.finished:
                 del prepared
                 train_on_cluster(cluster, run, number, worker_timeout, trackers)
-                model = run.model()
             elif number > 1 and not run.finished:
                 del prepared
                 launch_workers(folder, number, worker_timeout, trackers)
-                model = run.model()
-            else:
-                model = run.train(prepared, callbacks=training_callbacks(), trackers=trackers)
+            elif not run.finished:
+                run.train(prepared, callbacks=training_callbacks(), trackers=trackers)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"\nInterrupted. Resume with: pathdex train --out {folder} --resume") from None
-    write_result(json_file, described(run, model))
+    result, health = finished(run)
+    write_result(json_file, {"run": str(run.path), "model": str(result), "health": health.to_dict()})
     console = out()
-    console.print(f"{run.bundle}: {model.health()!r}")
+    console.print(f"{result}: {health!r}")
     console.print(f"Evaluate it with: pathdex evaluate {folder}")
 
 
@@ -187,12 +194,19 @@ def open_run(folder: Path, given: TrainOptions, resume: bool, workers: int) -> t
     if resume:
         run = Run.open(folder)
         check_resume(run.request, given)
-        starts = "from" in run.request
-        check_parameters(Config.from_stored(run.request["config"]), workers, starts=starts, records=given.recording)
+        if not run.finished:
+            check_parameters(
+                Config.from_stored(run.request["config"]),
+                workers,
+                starts="from" in run.request,
+                records=given.recording,
+                sharded=run.is_sharded,
+            )
         return run, None
     Run.check_new(folder)
     request = make_run_request(given)
-    check_parameters(request.config, workers, starts=request.start is not None, records=given.recording)
+    starts = request.start is not None
+    check_parameters(request.config, workers, starts=starts, records=given.recording, sharded=given.sharded)
     log.print(f"reading {given.source}")
     details = request.details()
     prepared = request.prepare()
@@ -254,7 +268,7 @@ def train_on_cluster(cluster: Any, run: Run, workers: int, timeout: float, track
 
     callbacks = training_callbacks()
     train_on_ray(cluster, run, workers, timeout=timeout, callbacks=callbacks, trackers=trackers, notify=notify)
-    err().print(f"{run.bundle}: trained by {workers} workers on Ray")
+    err().print(f"{run.shards if run.is_sharded else run.bundle}: trained by {workers} workers on Ray")
 
 
 def train_as_worker(
@@ -282,10 +296,17 @@ def train_as_worker(
         run = Run.open(folder)
         run.train_share(group, place.threads, callbacks=training_callbacks(), trackers=trackers)
         if group.is_first:
-            write_result(json_file, described(run, run.model()))
-            err().print(f"{run.bundle}: trained by {group.size} workers")
+            result, health = finished(run)
+            write_result(json_file, {"run": str(run.path), "model": str(result), "health": health.to_dict()})
+            err().print(f"{result}: trained by {group.size} workers")
 
 
-def described(run: Run, model: DeepRetrieval) -> dict[str, Any]:
-    """What `--json` writes of a finished run."""
-    return {"run": str(run.path), "model": str(run.bundle), "health": model.health().to_dict()}
+def finished(run: Run) -> tuple[Path, IndexHealth]:
+    """What a run has trained, a bundle or a folder of shards, and the health of the whole index."""
+    from pathdex.recommenders.local_shards import LocalShards
+
+    if run.shards.exists():
+        health = LocalShards.open(run.shards).whole.health
+        assert health is not None
+        return run.shards, health
+    return run.bundle, run.model().health()

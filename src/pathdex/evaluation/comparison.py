@@ -13,10 +13,13 @@ from pathdex.recommenders.brute_force import BruteForce
 from pathdex.recommenders.capabilities import HasVectors
 from pathdex.recommenders.deep_retrieval import DeepRetrieval
 from pathdex.recommenders.item_cf import ItemCF
+from pathdex.recommenders.local_shards import LocalShards
 from pathdex.recommenders.popularity import Popularity
 from pathdex.recommenders.registry import make_estimator
 
 METHODS = (DeepRetrieval.name, BruteForce.name, ItemCF.name, Popularity.name)
+SHARD_METHODS = (DeepRetrieval.name, ItemCF.name, Popularity.name)
+"""Those for a model in shards: brute force takes the vectors of all items."""
 
 
 def search_options(n: int, *, beams: Sequence[int] = (), candidates: Sequence[int] = ()) -> list[dict[str, Any]]:
@@ -35,9 +38,16 @@ def search_options(n: int, *, beams: Sequence[int] = (), candidates: Sequence[in
 
 
 def comparison_methods(
-    model: HasVectors, train: Interactions, *, options: Sequence[Mapping[str, Any]], names: Sequence[str] = METHODS
+    model: HasVectors | LocalShards,
+    train: Interactions,
+    *,
+    options: Sequence[Mapping[str, Any]],
+    names: Sequence[str] = METHODS,
 ) -> list[Method]:
     """The model with each set of options, its brute force, and baselines fitted on the same training data."""
+    if isinstance(model, LocalShards) and BruteForce.name in names:
+        rule = f"{BruteForce.name} takes the vectors of all items, which no shard has"
+        raise QueryError(rule, argument="methods", value=list(names), remedy=f"use {', '.join(SHARD_METHODS)}")
     for name in names:
         if name not in METHODS:
             rule = f"must be among {', '.join(METHODS)}{did_you_mean(name, METHODS)}"
@@ -49,6 +59,7 @@ def comparison_methods(
         if name == DeepRetrieval.name:
             methods += [Method(name, model, one) for one in options]
         elif name == BruteForce.name:
+            assert not isinstance(model, LocalShards)
             methods.append(Method(name, BruteForce(model)))
         else:
             methods.append(Method(name, make_estimator(name).fit(train)))

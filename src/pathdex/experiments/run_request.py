@@ -35,6 +35,8 @@ class TrainOptions:
     """The run or bundle to start from."""
     recording: bool | None = None
     """Whether to record rounds and sample histories for the explorer."""
+    sharded: bool = False
+    """Whether each worker is to write a shard, instead of one of them a bundle."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class RunRequest:
     items: Mapping[str, Any] = field(default_factory=dict)
     start: StartingPoint | None = None
     recording: bool = True
+    sharded: bool = False
 
     def details(self) -> ItemDetails | None:
         """Read the table of item details, if there is one; otherwise those of the model to start from."""
@@ -92,6 +95,8 @@ class RunRequest:
             request["from"] = _absolute(self.start.path)
         if not self.recording:
             request["recording"] = False
+        if self.sharded:
+            request["sharded"] = True
         return {**request, "items": _stored_items(self.items)} if self.items else request
 
 
@@ -120,7 +125,7 @@ def make_run_request(given: TrainOptions) -> RunRequest:
         rule = f"{', '.join(given.items)}: there is no item table"
         raise ConfigError([Problem(rule, remedy="name the file with --items")])
     recording = given.recording is not False
-    return RunRequest(source, reading, split, config, options, dict(given.items), start, recording)
+    return RunRequest(source, reading, split, config, options, dict(given.items), start, recording, given.sharded)
 
 
 def check_resume(request: Mapping[str, Any], given: TrainOptions) -> None:
@@ -134,10 +139,12 @@ def check_resume(request: Mapping[str, Any], given: TrainOptions) -> None:
         "items": _stored_items(given.items),
         "start": {"from": None if given.start is None else _absolute(given.start)},
         "recording": {"recording": given.recording},
+        "sharded": {"sharded-bundle": given.sharded or None},
     }
     stored = {"items": {}, **request, "source": {"DATA": request["source"]}}
     stored["start"] = {"from": request.get("from")}
     stored["recording"] = {"recording": request.get("recording", True)}
+    stored["sharded"] = {"sharded-bundle": request.get("sharded", False)}
     differing = [
         f"{name}={value!r}, but the run has {stored[part].get(name)!r}"
         for part, values in typed.items()

@@ -27,7 +27,7 @@ from pathdex.storage.atomic import atomic_folder, atomic_write
 from pathdex.storage.checkpoint import load_checkpoint
 from pathdex.storage.folder_lock import folder_lock
 from pathdex.storage.json_file import write_json
-from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, ITEMS, LOG, RECORDING, REQUEST, SPLIT, find_bundle
+from pathdex.storage.run_folder import BUNDLE, CHECKPOINT, ITEMS, LOG, RECORDING, REQUEST, SHARDS, SPLIT, find_bundle
 from pathdex.training.callbacks import Callback, JsonLines, default_callbacks
 from pathdex.training.trackers import make_tracker
 
@@ -55,6 +55,15 @@ class Run:
         return self.path / BUNDLE
 
     @property
+    def shards(self) -> Path:
+        return self.path / SHARDS
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether each worker writes a shard, instead of one of them a bundle."""
+        return bool(self.request.get("sharded", False))
+
+    @property
     def checkpoint(self) -> Path:
         return self.path / CHECKPOINT
 
@@ -64,7 +73,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        return self.bundle.exists()
+        return self.bundle.exists() or self.shards.exists()
 
     @classmethod
     def create(
@@ -152,6 +161,8 @@ class Run:
         """
         if self.finished:
             return self.model()
+        if self.is_sharded:
+            raise RunError(f"{self.path} is trained with --sharded-bundle, which takes several workers; set --workers")
         with self._lock(owned):
             if self.bundle.exists():
                 return self.model()
@@ -178,14 +189,37 @@ class Run:
             if group.agree(self.finished):
                 return
             resume = group.agree(self.checkpoint.exists())
-            options = self.request["options"]
-            model = self._estimator({**options, "threads": options.get("threads") or threads})
+            options = {**self.request["options"], "threads": self.request["options"].get("threads") or threads}
             following = self._callbacks(callbacks, trackers, resume) if group.is_first else []
+            if self.is_sharded:
+                self._train_shards(options, following, resume, group)
+                return
+            model = self._estimator(options)
             self._fit(model, self.split(), following, resume, group)
             group.first_only(lambda: model.save(self.bundle))
 
     def _lock(self, owned: bool) -> AbstractContextManager[None]:
         return nullcontext() if owned else folder_lock(self.path, "pathdex train")
+
+    def _train_shards(
+        self, options: Mapping[str, Any], callbacks: Sequence[Callback], resume: bool, group: Group
+    ) -> None:
+        from pathdex.recommenders.sharded_fit import fit_shard
+        from pathdex.recommenders.trained_shard import save_shards
+
+        split = self.split()
+        shard = fit_shard(
+            Config.from_stored(self.request["config"]),
+            RunOptions(**options),
+            split.train,
+            group,
+            details=self.details(),
+            callbacks=callbacks,
+            validation=split.valid,
+            checkpoint=self.checkpoint,
+            resume=resume,
+        )
+        save_shards(group, shard, self.shards)
 
     def _estimator(self, options: Mapping[str, Any]) -> DeepRetrieval:
         return DeepRetrieval(Config.from_stored(self.request["config"]), **options)

@@ -75,14 +75,27 @@ def health(paths: ArrayLike, num_nodes: int, depth: int, previous: ArrayLike | N
     paths = path_array("paths", paths, low=-1)
     present = paths[paths >= 0]
     used, sizes = np.unique(check_codes("paths", present, num_nodes, depth), return_counts=True)
+    ordered = np.sort(paths, axis=1)
+    first = np.diff(ordered, axis=1, prepend=-1) != 0
+    return health_of_sizes(
+        used,
+        sizes,
+        num_nodes,
+        depth,
+        num_items=paths.shape[0],
+        paths_per_item=paths.shape[1],
+        distinct_paths=float(np.mean(np.sum(first & (ordered >= 0), axis=1))),
+        unreachable_items=int(np.sum(ordered[:, -1] < 0)),
+        overlap=None if previous is None else _overlap(paths, path_array("previous", previous, len(paths), low=-1)),
+    )
+
+
+def health_of_sizes(used: Ints, sizes: Ints, num_nodes: int, depth: int, **of_items: Any) -> IndexHealth:
+    """The health of an assignment with so many items on each path in use; `of_items` are the figures of its items."""
     nodes = decode_paths(used, num_nodes, depth)
     passing = [np.bincount(np.repeat(nodes[:, layer], sizes), minlength=num_nodes) for layer in range(depth)]
     entropy = tuple(node_entropy(counts) for counts in passing)
-    ordered = np.sort(paths, axis=1)
-    first = np.diff(ordered, axis=1, prepend=-1) != 0
     return IndexHealth(
-        num_items=paths.shape[0],
-        paths_per_item=paths.shape[1],
         num_nodes=num_nodes,
         depth=depth,
         used_paths=len(used),
@@ -95,9 +108,7 @@ def health(paths: ArrayLike, num_nodes: int, depth: int, previous: ArrayLike | N
         entropy=entropy,
         entropy_share=tuple(value / math.log(num_nodes) if num_nodes > 1 else 1.0 for value in entropy),
         dead_nodes=tuple(int(np.sum(counts == 0)) for counts in passing),
-        distinct_paths=float(np.mean(np.sum(first & (ordered >= 0), axis=1))),
-        unreachable_items=int(np.sum(ordered[:, -1] < 0)),
-        overlap=None if previous is None else _overlap(paths, path_array("previous", previous, len(paths), low=-1)),
+        **of_items,
     )
 
 

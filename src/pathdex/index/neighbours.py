@@ -24,12 +24,19 @@ T = TypeVar("T", bound=np.generic)
 ITEMS_PER_BLOCK = 4096
 PAIRS_PER_BLOCK = 10_000_000
 """A thread computes one block at a time, which ends at whichever bound is reached first."""
+NO_LISTS = Neighbours(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+"""The lists of no items."""
 
 
 def nearest_items(
-    matrix: sparse.csr_array, k: int, *, shrinkage: float = 0.0, threads: int | None = None
+    matrix: sparse.csr_array,
+    k: int,
+    *,
+    shrinkage: float = 0.0,
+    threads: int | None = None,
+    items: NDArray[np.integer] | None = None,
 ) -> Neighbours:
-    """The k most similar items of each item, from a matrix (user, item) of weights.
+    """The k most similar items of each item, or only of some `items`, from a matrix (user, item) of weights.
 
     sim(i, j) = x_i . x_j / (|x_i| |x_j| + shrinkage), where x_i is item i's column; ties go by item. Items without a
     common user are no neighbours. The result does not depend on `threads` (default: all cores).
@@ -37,18 +44,23 @@ def nearest_items(
     items_of = _Rows.of(matrix)
     users_of = _transposed(items_of, matrix.shape[1])
     norms = _norms(users_of)
+    wanted = np.arange(matrix.shape[1]) if items is None else np.asarray(items, np.int64)
+    if not len(wanted):
+        return NO_LISTS
 
     def nearest(block: range) -> tuple[Ints, Int32s, Floats]:
-        items = np.full((len(block), k), UNKNOWN, np.int32)
+        near = np.full((len(block), k), UNKNOWN, np.int32)
         scores = np.zeros((len(block), k), np.float32)
-        _nearest_neighbours(block.start, users_of, items_of, norms, float(shrinkage), items, scores)
-        found = items != UNKNOWN
-        return found.sum(axis=1), items[found], scores[found]
+        own = wanted[block.start : block.stop]
+        _nearest_neighbours(own, users_of, items_of, norms, float(shrinkage), near, scores)
+        found = near != UNKNOWN
+        return found.sum(axis=1), near[found], scores[found]
 
+    blocks = _blocks(_pairs(users_of, items_of)[wanted])
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        lengths, items, scores = map(list, zip(*pool.map(nearest, _blocks(users_of, items_of)), strict=True))
+        lengths, near, scores = map(list, zip(*pool.map(nearest, blocks), strict=True))
     offsets = np.concatenate([[0], np.cumsum(_joined(lengths))])
-    return Neighbours(offsets, _joined(items), _joined(scores))
+    return Neighbours(offsets, _joined(near), _joined(scores))
 
 
 def without_hidden(neighbours: Neighbours, num_items: int) -> Neighbours:
@@ -94,10 +106,9 @@ class _Rows(NamedTuple):
         return cls(rows.values, rows.offsets, matrix.data)
 
 
-def _blocks(users_of: _Rows, items_of: _Rows) -> list[range]:
-    """Ranges of items with about equal work, counted in pairs of items that share a user."""
-    companions = np.concatenate([[0], np.cumsum(_pairs(users_of, items_of))])
-    num_items = len(users_of.offsets) - 1
+def _blocks(pairs: Ints) -> list[range]:
+    """Ranges of items with about equal work, counted in `pairs` of items that share a user."""
+    companions, num_items = np.concatenate([[0], np.cumsum(pairs)]), len(pairs)
     blocks, start = [], 0
     while start < num_items:
         end = int(np.searchsorted(companions, companions[start] + PAIRS_PER_BLOCK, side="right")) - 1
@@ -159,13 +170,13 @@ def _pairs(users_of: _Rows, items_of: _Rows) -> Ints:
 
 @njit(cache=True, nogil=True)
 def _nearest_neighbours(
-    first: int, users_of: _Rows, items_of: _Rows, norms: Floats, shrinkage: float, nearest: Int32s, scores: Floats
+    items: Ints, users_of: _Rows, items_of: _Rows, norms: Floats, shrinkage: float, nearest: Int32s, scores: Floats
 ) -> None:
-    """Fill heaps (item, neighbour) for the items `first`, `first + 1`, ... from their users' items."""
+    """Fill heaps (item, neighbour) for some items from their users' items."""
     products = np.zeros(len(norms), np.float32)
     touched = np.empty(len(norms), np.int32)
     for row in range(len(nearest)):
-        item, count = first + row, 0
+        item, count = items[row], 0
         size: Any = np.int64(0)
         for entry in range(users_of.offsets[item], users_of.offsets[item + 1]):
             user, weight = users_of.columns[entry], users_of.weights[entry]

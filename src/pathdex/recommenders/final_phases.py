@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from pathdex.recommenders.base import Recommender
 from pathdex.recommenders.item_cf import ItemCF
 from pathdex.recommenders.model_state import NEIGHBOURS_KEPT, ModelState, with_defaults
 from pathdex.recommenders.popularity import Popularity
-from pathdex.recommenders.score_fitting import BUDGETS, collect_pools, fit_weights, free_weights, recencies
+from pathdex.recommenders.score_fitting import fit_weights, free_weights, recencies
+from pathdex.recommenders.score_pools import LIMIT, Pools, collect_pools
 from pathdex.retrieval.filters import Filters
 from pathdex.retrieval.score_weights import PARAMETERS, ScoreWeights
 from pathdex.training.encoder_phase import centred_log_counts
@@ -83,19 +84,28 @@ class ScorePhase(_FinalPhase):
         self.trainer, self.held_out = trainer, held_out
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
+        return self.choose(self.collect(self.tried))
+
+    @property
+    def tried(self) -> tuple[float, ...]:
+        """The recencies for which pools are needed."""
         config = self.trainer.chosen_config
+        return recencies(ScoreWeights.from_config(config), free_weights(config))
+
+    def collect(self, tried: Sequence[float]) -> dict[float, Pools]:
+        """The pools of the held-out queries by recency."""
         state = ModelState.from_trainer(self.trainer)
-        retriever = state.retriever()
-        beam = state.beam_for(max(BUDGETS) * max(SIZES))
-        start, free, log_counts = (
-            ScoreWeights.from_config(config),
-            free_weights(config),
-            centred_log_counts(state.counts),
-        )
-        pools = {
+        retriever, log_counts = state.retriever(), centred_log_counts(state.counts)
+        beam = state.beam_for(LIMIT)
+        return {
             recency: collect_pools(retriever, self.held_out, log_counts, beam=beam, recency=recency)
-            for recency in recencies(start, free)
+            for recency in tried
         }
+
+    def choose(self, pools: Mapping[float, Pools]) -> dict[str, Any]:
+        """The record with the choices."""
+        config = self.trainer.chosen_config
+        start, free = ScoreWeights.from_config(config), free_weights(config)
         fitted = fit_weights(pools, start, free, neighbours_fixed=config.neighbours is not None)
         choices: dict[str, Any] = {
             name: value for name, value in fitted.weights.to_config().items() if getattr(config, name) is None
@@ -117,10 +127,16 @@ class ComparisonPhase(_FinalPhase):
 
     def end_epoch(self, epoch: int) -> dict[str, Any]:
         model = self.model_of(ModelState.from_trainer(self.trainer))
-        found = {model.name: self._f_measures(model, candidates=max(BUDGETS) * max(SIZES))}
-        neighbours = int(np.clip(MAX_SIMILARITIES // self.trainer.data.num_items, 50, 500))
-        for baseline in (Popularity(), ItemCF(neighbours=neighbours)):
-            found[baseline.name] = self._f_measures(baseline.fit(self.trainer.data, callbacks=()))
+        return self.compare(model.name, self._ranked(model, candidates=LIMIT))
+
+    def compare(self, name: str, ranked: NDArray[np.integer]) -> dict[str, Any]:
+        """The record, for what the model recommends: (query, item), best first."""
+        data = self.trainer.data
+        found = {name: f_measures(ranked, self.held_out)}
+        neighbours = int(np.clip(MAX_SIMILARITIES // data.num_items, 50, 500))
+        item_cf = ItemCF(neighbours=neighbours).fit_for(self.held_out.history, data)
+        for baseline in (Popularity().fit(data, callbacks=()), item_cf):
+            found[baseline.name] = f_measures(self._ranked(baseline), self.held_out)
         means = {name: f.mean(axis=0).tolist() for name, f in found.items()}
         texts = accuracy_warnings(found)
         for text in texts:
@@ -129,9 +145,9 @@ class ComparisonPhase(_FinalPhase):
         line = f"{describe_sizes()} on {len(self.held_out):,} held-out users: {listed}"
         return {"comparison": means, "reason": line, **({"warnings": texts} if texts else {})}
 
-    def _f_measures(self, model: Recommender, **options: Any) -> NDArray[np.float64]:
+    def _ranked(self, model: Recommender, **options: Any) -> NDArray[np.integer]:
         history = self.held_out.history
-        return f_measures(model.rank(history, max(SIZES), Filters(exclude=history), **options).items, self.held_out)
+        return model.rank(history, max(SIZES), Filters(exclude=history), **options).items
 
 
 class DefaultsPhase(_FinalPhase):

@@ -66,6 +66,17 @@ class ItemCF(Recommender):
             self._adopt(nearest_items(self._matrix(data.sequences), self.neighbours, shrinkage=self.shrinkage))
         return self
 
+    def fit_for(self, histories: Ragged, data: Interactions) -> Self:
+        """`fit` with the lists of only those items that occur in some histories: all that ranking these needs."""
+        self._learn_from(data)
+        self._order = popularity_order(data.item_counts())
+        wanted = np.unique(histories.values)
+        found = nearest_items(self._matrix(data.sequences), self.neighbours, shrinkage=self.shrinkage, items=wanted)
+        lengths = np.zeros(len(self.items), np.int64)
+        lengths[wanted] = np.diff(found.offsets)
+        self._adopt(found._replace(offsets=np.concatenate([[0], np.cumsum(lengths)])))
+        return self
+
     def get_params(self) -> dict[str, Any]:
         return {"neighbours": self.neighbours, "weights": self.weights, "shrinkage": self.shrinkage}
 

@@ -233,15 +233,17 @@ def with_defaults(config: Config) -> Config:
     return config.replace(neighbours=neighbours, **ScoreWeights.from_config(config).to_config())
 
 
-def learn_neighbours(data: Interactions, k: int | None, threads: int | None) -> Neighbours | None:
-    """The `k` nearest neighbours of each item by shared users; None if `k` is 0."""
+def learn_neighbours(
+    data: Interactions, k: int | None, threads: int | None, items: Ints | None = None
+) -> Neighbours | None:
+    """The `k` nearest neighbours of each item, or only of some, by shared users; None if `k` is 0."""
     if not k:
         return None
     from pathdex.data.matrix import interaction_matrix
     from pathdex.index.neighbours import nearest_items
 
     matrix = interaction_matrix(data.sequences, data.num_items, binary=True)
-    return nearest_items(matrix, k, shrinkage=SHRINKAGE, threads=threads)
+    return nearest_items(matrix, k, shrinkage=SHRINKAGE, threads=threads, items=items)
 
 
 class TorchEncoder:

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from pathdex.config import EncoderConfig
 from pathdex.data.item_details import ItemDetails
 from pathdex.data.ragged import take_slices
+from pathdex.data.reading import Reading
 from pathdex.data.vocabulary import UNKNOWN, Vocabulary
-from pathdex.errors import ConfigError, Problem, StorageError
+from pathdex.errors import BundleError, ConfigError, Problem, StorageError
 from pathdex.index.postings import Postings
 from pathdex.kernels.encoders import ENCODERS
 from pathdex.kernels.neighbours import NO_NEIGHBOURS, Neighbours
@@ -74,10 +76,27 @@ def write_shards(
             shard.save(folder / f"shard-{number}")
             if progress is not None:
                 progress(number, shards)
-        (folder / LISTING).write_text(json.dumps({"version": version, "shards": shards}) + "\n")
-        folder.chmod(0o755)
+        write_listing(folder, version, shards)
         _replaceable(out)  # Writing takes long: something may have been put there meanwhile.
     return ShardedModel([out / f"shard-{number}" for number in range(1, shards + 1)], version, replaced)
+
+
+def write_listing(folder: Path, version: str, shards: int) -> None:
+    """Complete a folder of shards."""
+    (folder / LISTING).write_text(json.dumps({"version": version, "shards": shards}) + "\n")
+    folder.chmod(0o755)
+
+
+def read_listing(folder: Path) -> tuple[str, int]:
+    """The version and the number of the shards in a folder; `BundleError` if it is none."""
+    try:
+        listing = json.loads((folder / LISTING).read_bytes())
+        return str(listing["version"]), min(int(listing["shards"]), MOST_SHARDS)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise BundleError(
+            f"{folder} is no complete folder of shards ({LISTING} cannot be read: {error}); pass what `pathdex shard` "
+            "or `pathdex train --sharded-bundle` has written"
+        ) from error
 
 
 def _replaceable(out: Path) -> int | None:
@@ -119,9 +138,8 @@ def _not_of_bundle(folder: Path) -> list[Path]:
 def split_model(model: DeepRetrieval, count: int, version: str) -> Iterator[DeepRetrievalShard]:
     """The shards of a model, one after the other."""
     state = model.model_state
-    if state.config.encoder not in ENCODERS:
-        rule = "has no compiled version, which a router needs"
-        raise ConfigError([Problem(rule, "encoder", state.config.encoder, f"use one of {', '.join(ENCODERS)}")])
+    if problems := shard_problems(state.config):
+        raise ConfigError(problems)
     if state.neighbours is not None and len(state.neighbours.hidden):
         raise ConfigError([Problem("has changed since it was loaded", "model", model.name, "save it and load it")])
     whole = _Whole.of(model)
@@ -141,6 +159,14 @@ def split_model(model: DeepRetrieval, count: int, version: str) -> Iterator[Deep
         yield _shard(model, whole, facts)
 
 
+def shard_problems(config: EncoderConfig) -> list[Problem]:
+    """Why a model has no shards."""
+    if config.encoder in ENCODERS:
+        return []
+    rule = "has no compiled version, which a router needs"
+    return [Problem(rule, "encoder", config.encoder, f"use one of {', '.join(ENCODERS)}")]
+
+
 @dataclass(frozen=True)
 class _Whole:
     """What all shards share."""
@@ -155,13 +181,15 @@ class _Whole:
         state = model.model_state
         postings, log_shares = state.postings.packed(state.log_shares)
         weights = log_path_weights(postings, state.counts, log_shares, np.arange(len(postings)))
-        separators: dict[str, str | None] = {}
-        if model.details is not None:
-            table = model.details.attributes()
-            separators = {
-                name: one.separator for name, one in table.values.items() if one.kind == "text" and _is_text(one)
-            }
-        return cls(postings, log_shares, np.asarray(weights, np.float64), separators)
+        return cls(postings, log_shares, np.asarray(weights, np.float64), text_separators(model.details))
+
+
+def text_separators(details: ItemDetails | None) -> dict[str, str | None]:
+    """What separates the values of a cell in each text column of the whole table."""
+    if details is None:
+        return {}
+    table = details.attributes()
+    return {name: one.separator for name, one in table.values.items() if one.kind == "text" and _is_text(one)}
 
 
 def _is_text(column: Any) -> bool:
@@ -197,10 +225,18 @@ def _shard(model: DeepRetrieval, whole: _Whole, facts: ShardFacts) -> DeepRetrie
     if state.neighbours is not None:
         shard.near = _near(state.neighbours, own)
     shard.path_sizes, shard.path_weights = whole.postings.sizes.astype(np.int64), whole.weights
-    shard._items, shard._details = _items(model.items, own, facts), _details(model.details, model.items, own)
-    shard._reading = model.reading
+    describe_shard(shard, model.items, model.details, model.reading)
     shard._adopt(part)
     return shard
+
+
+def describe_shard(
+    shard: DeepRetrievalShard, items: Vocabulary, details: ItemDetails | None, reading: Reading | None
+) -> None:
+    """Give a shard its part of the whole catalogue."""
+    own = np.arange(shard.facts.index, shard.facts.num_codes, shard.facts.count)
+    shard._items, shard._details = _items(items, own, shard.facts), _details(details, items, own)
+    shard._reading = reading
 
 
 def _near(neighbours: Neighbours, own: Ints) -> Neighbours:

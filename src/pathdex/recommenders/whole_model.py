@@ -113,13 +113,17 @@ class WholeModel:
         vector: Floats = user
         return vector
 
-    def similar(self, history: KnownHistory) -> tuple[Ints, Floats]:
-        """The neighbours of the history's items, ascending, and the sums of their similarities."""
+    def similar(self, history: KnownHistory, recency: float | None = None) -> tuple[Ints, Floats]:
+        """The neighbours of the history's items, ascending, and the sums of their similarities.
+
+        Older items count less by `recency`; default: that of the model.
+        """
+        recency = float(self.weights.recency) if recency is None else recency
         offsets = np.concatenate([[0], np.cumsum(history.lengths)])
         neighbours = Neighbours.pack(offsets, history.near.astype(np.int32), history.similarities)
         latest = history.codes[-self.config.history_length :]
         places = as_readonly(np.searchsorted(history.distinct, latest), np.int32)
-        found = similar_to(neighbours, places, float(self.weights.recency))
+        found = similar_to(neighbours, places, recency)
         order = np.argsort(found.items)
         return found.items[order], found.similarity[order]
 

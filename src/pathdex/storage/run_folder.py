@@ -8,6 +8,7 @@ RUN/log.jsonl               one line per epoch or round
 RUN/LOCK                    held by the process that trains
 RUN/recording/              sampled paths by round and sample histories, for the explorer; not part of the model
 RUN/bundle/                 the finished model
+RUN/shards/                 instead of the bundle, its shards: shard-1, shard-2 ...
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathdex.errors import RunError
 from pathdex.storage.array_folder import MANIFEST
 
 REQUEST, SPLIT, CHECKPOINT, LOG, BUNDLE = "run.json", "split", "checkpoint.safetensors", "log.jsonl", "bundle"
-ITEMS, RECORDING = "items.parquet", "recording"
+ITEMS, RECORDING, SHARDS = "items.parquet", "recording", "shards"
 STREAM_REQUEST = "stream.json"
 """In the folder of a stream, which also has a bundle once it has published."""
 STREAM_STATE, STREAM_HISTORIES, STREAM_START = "state", "histories.sqlite", "start"
@@ -43,6 +44,11 @@ def find_bundle(path: str | Path) -> Path:
         return folder / BUNDLE
     if is_stream(folder):
         raise unpublished(folder)
+    if (folder / SHARDS).is_dir():
+        raise RunError(
+            f"{folder} was trained with --sharded-bundle, so it has no whole model; evaluate it with `pathdex evaluate "
+            f"{folder}`, and serve each of {folder / SHARDS}/shard-* with `pathdex serve` behind a router"
+        )
     if (folder / REQUEST).exists():
         raise RunError(f"{folder} is not finished; continue it with: pathdex train --out {folder} --resume")
     return folder

@@ -55,6 +55,14 @@ def first_only(one: Group) -> None:
         one.first_only(fail)
 
 
+def together(one: Group) -> None:
+    """A failure of one worker stops all; nothing to send is nothing received."""
+    assert one.together(lambda: one.rank, "cannot count") == one.rank
+    with pytest.raises(ZeroDivisionError if one.rank == 1 else WorkerError, match=r"worker 1 cannot count|zero"):
+        one.together(lambda: 1 // (one.rank - 1) if one.rank == 1 else 0, "cannot count")
+    assert [part.shape for part in one.gather(np.empty((0, 3), np.float32))] == [(0, 3)] * one.size
+
+
 def agreement(one: Group) -> None:
     """Whoever differs, all workers get the same error."""
     check_agreement(one, {"data": 1})
@@ -201,6 +209,7 @@ def kmeans(one: Group) -> None:
 CHECKS = (
     group,
     first_only,
+    together,
     agreement,
     rows,
     item_table,

@@ -1,8 +1,6 @@
 """What one worker of a test does: `python -m tests.training.distributed.program OUT JSON`, in torchrun's environment.
 
-Runs all checks, then trains
-
-on made-up data and writes what the first worker has learned.
+Runs all checks, then trains on made-up data and writes what the first worker has learned.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from pathdex.training.trainer import Trainer
 from tests.recommender_contract import StopAfter
 from tests.tiny import TINY
 from tests.training.distributed.checks import CHECKS
+from tests.training.distributed.shard_checks import SHARD_CHECKS
 
 
 def made_up(users: int = 120, items: int = 37, seed: int = 0) -> Interactions:
@@ -67,7 +66,7 @@ def save(out: Path, trainer: Trainer) -> None:
 def outcomes(group: Group) -> dict[str, str]:
     """The traceback of every check that failed on this worker."""
     found = {}
-    for check in CHECKS:
+    for check in (*CHECKS, *SHARD_CHECKS):
         try:
             check(group)
         except Exception:

@@ -30,3 +30,7 @@ def test_workers_that_are_connected_already_stay_so_and_a_lost_one_has_its_own_e
             group.exchange(torch.zeros(2, 1), [1], [1])  # Not what was announced: torch raises as for a lost worker.
     finally:
         dist.destroy_process_group()
+
+
+def test_a_failure_of_one_worker_stops_all(workers: Workers) -> None:
+    assert not workers.problems("together")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
-from pathdex.errors import WorkerError
 from pathdex.storage.checkpoint_shards import SHARDS, ShardSet, save_head, save_shard
 from pathdex.training.checkpointing import ITEM_ARRAYS, Checkpointer
 from pathdex.training.distributed.group import Group
+
+Result = TypeVar("Result")
 
 
 class ShardedCheckpointer(Checkpointer):
@@ -40,23 +40,10 @@ class ShardedCheckpointer(Checkpointer):
         self.group.first_only(lambda: save_head(self.path, shards, {**self.identity, **values}, rest))
 
     def load(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        found: list[tuple[dict[str, Any], dict[str, NDArray[Any]]]] = []
-        self._together(lambda: found.append(self.load_part(self.group.rank, self.group.size)))
-        values, arrays = found[0]
+        values, arrays = self._together(lambda: self.load_part(self.group.rank, self.group.size))
         if SHARDS in values:
             self._serial = ShardSet(*values[SHARDS]).serial
         return values, arrays
 
-    def _together(self, work: Any) -> None:
-        """Do something on every worker; if it fails on one, all stop."""
-        problem = None
-        try:
-            work()
-        except Exception as error:
-            problem = error
-        failed = self.group.gather(np.array([problem is not None]))
-        if problem is not None:
-            raise problem
-        for rank, one in enumerate(failed):
-            if one[0]:
-                raise WorkerError(f"worker {rank} cannot use the checkpoint {self.path}; see what it printed")
+    def _together(self, work: Callable[[], Result]) -> Result:
+        return self.group.together(work, f"cannot use the checkpoint {self.path}")

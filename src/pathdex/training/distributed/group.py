@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -21,7 +21,8 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathdex.errors import LostWorkerError, WorkerError
+from pathdex.errors import LostWorkerError, PathdexError, RunError, WorkerError
+from pathdex.training.distributed.bounded_calls import BoundedCalls
 
 Result = TypeVar("Result")
 BEATS = 10
@@ -44,7 +45,7 @@ class Group:
         self.rank, self.size, self.timeout = dist.get_rank(), dist.get_world_size(), timeout
         self.device = torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")
         self.traffic = Traffic()
-        self._rounds = 0
+        self._rounds, self._calls = 0, BoundedCalls()
 
     @property
     def is_first(self) -> bool:
@@ -103,6 +104,8 @@ class Group:
         kind = array.dtype
         flat = array.astype(np.uint8) if kind == np.bool_ else array
         lengths = self.stack(np.array([len(flat)]))[:, 0]
+        if not lengths.any():
+            return [array for _ in lengths]
         padded = np.zeros((int(lengths.max()), *flat.shape[1:]), flat.dtype)
         padded[: len(flat)] = flat
         return [
@@ -127,6 +130,20 @@ class Group:
         found = self.gather(np.frombuffer(json.dumps(own).encode(), np.uint8).copy())
         return [json.loads(one.tobytes()) for one in found]
 
+    def together(self, work: Callable[[], Result], problem: str) -> Result:
+        """Do something on every worker. If it fails on one, all stop: the others with `problem`."""
+        error = None
+        try:
+            result = work()
+        except Exception as failure:
+            error = failure
+        failed = np.flatnonzero(np.concatenate(self.gather(np.array([error is not None]))))
+        if error is not None:
+            raise error
+        if len(failed):
+            raise WorkerError(f"worker {failed[0]} {problem}; see what it printed")
+        return result
+
     def first_only(self, work: Callable[[], Result]) -> Result | None:
         """Let the first worker do something that may take longer than the time-out; others wait for it and get None.
 
@@ -135,13 +152,15 @@ class Group:
         self._rounds += 1
         store, key = dist.distributed_c10d._get_default_store(), f"pathdex/{self._rounds}"
         if self.is_first:
-            with _heartbeat(lambda: store.add(f"{key}/beats", 1), self.timeout / BEATS):
+            with _heartbeat(self._calls, lambda: store.add(f"{key}/beats", 1), self.timeout / BEATS):
                 try:
                     result = work()
                 except BaseException as error:
-                    store.set(f"{key}/done", f"failed: {error}")
+                    outcome = f"failed: {error}"
+                    with suppress(WorkerError):
+                        self._guarded(lambda: store.set(f"{key}/done", outcome))
                     raise
-            store.set(f"{key}/done", "done")
+            self._guarded(lambda: store.set(f"{key}/done", "done"))
             self.largest(0)  # The store may be a part of this process, so it stays until all have read it.
             return result
         self._wait(store, key)
@@ -157,7 +176,7 @@ class Group:
             if time.monotonic() - seen > self.timeout:
                 raise LostWorkerError(f"worker 0 has shown no sign of life for {self.timeout:g} s; {REMEDY}")
             time.sleep(min(0.2, self.timeout / BEATS))
-        outcome = store.get(f"{key}/done").decode()
+        outcome = self._guarded(lambda: store.get(f"{key}/done").decode())
         if outcome != "done":
             raise WorkerError(f"worker 0 {outcome}")
 
@@ -180,41 +199,53 @@ class Group:
         self.traffic.seconds += time.monotonic() - started
 
     def _guarded(self, work: Callable[[], Result]) -> Result:
+        """Ask the store, which has no time-out of its own: behind a cut link it would answer never."""
         try:
-            return work()
+            return self._calls.call(work, self.timeout)
         except RuntimeError as error:
             raise self._lost(error) from error
 
-    def _lost(self, error: RuntimeError) -> LostWorkerError:
+    def _lost(self, error: RuntimeError) -> PathdexError:
+        if is_out_of_memory(error):
+            return self.out_of_memory()
         reason = str(error).splitlines()[0].rpartition("] ")[2].split(". ")[0][:200]
         text = f"worker {self.rank} of {self.size} lost contact with another worker ({reason}); {REMEDY}"
         return LostWorkerError(text)
 
+    def out_of_memory(self) -> RunError:
+        """What to say of this worker, once it could not allocate."""
+        return RunError(
+            f"worker {self.rank} of {self.size} ran out of memory, so all were stopped; continue with --resume and "
+            "more workers or machines"
+        )
 
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory could not be allocated; torch says so in words."""
+    return isinstance(error, MemoryError) or any(words in str(error).lower() for words in NO_MEMORY)
+
+
+NO_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "bad alloc", "can't start new thread")
 # The old name warns in new versions of torch, and old versions lack the new one.
 _all_gather: Any = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 REMEDY = "see what that worker printed, then continue with --resume"
 
 
 @contextmanager
-def _heartbeat(beat: Callable[[], object], seconds: float) -> Iterator[None]:
+def _heartbeat(calls: BoundedCalls, beat: Callable[[], object], seconds: float) -> Iterator[None]:
     done = threading.Event()
 
     def work() -> None:
-        while not done.is_set():
-            try:
+        with suppress(RuntimeError):  # The store is gone, so everyone else is.
+            beat()
+            while not done.wait(seconds):
                 beat()
-            except RuntimeError:  # The store is gone, so everyone else is.
-                return
-            done.wait(seconds)
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    calls.begin(work)
     try:
         yield
     finally:
         done.set()
-        thread.join()
 
 
 def backend_for(device: str) -> str:

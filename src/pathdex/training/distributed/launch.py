@@ -77,7 +77,7 @@ def joined(place: WorkerPlace | None, device: str, timeout: float = TIMEOUT) -> 
         return
     import torch.distributed as dist
 
-    from pathdex.training.distributed.group import connect
+    from pathdex.training.distributed.group import connect, is_out_of_memory
 
     die_with_parent()
     group = connect(device, timeout)
@@ -89,6 +89,10 @@ def joined(place: WorkerPlace | None, device: str, timeout: float = TIMEOUT) -> 
     except PathdexError:
         time.sleep(0 if group.is_first else LATE)
         raise
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise group.out_of_memory() from error
     finally:
         with suppress(RuntimeError):
             dist.destroy_process_group()
@@ -129,7 +133,7 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
         if failure.exitcode > 0:
             raise WorkersFailed(failure.exitcode) from error
         name = signal.Signals(-failure.exitcode).name
-        reason = " (often: out of memory)" if name == "SIGKILL" else ""
+        reason = " (often: out of memory)" if name in ("SIGKILL", "SIGABRT") else ""
         raise WorkerError(
             f"worker {rank} was ended by {name}{reason}, so all were stopped; continue with --resume"
         ) from error

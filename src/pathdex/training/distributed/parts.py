@@ -26,13 +26,23 @@ from pathdex.training.warm_start import WarmStart
 
 
 def check_parameters(
-    config: Config, workers: int, num_items: int | None = None, *, starts: bool = False, records: bool | None = None
+    config: Config,
+    workers: int,
+    num_items: int | None = None,
+    *,
+    starts: bool = False,
+    records: bool | None = None,
+    sharded: bool = False,
 ) -> None:
     """`ConfigError` with everything that several workers cannot train.
 
-    `starts` says whether from an earlier model, `records` whether a recording for the explorer is asked for.
+    `starts` says whether from an earlier model, `records` whether a recording for the explorer is asked for, `sharded`
+    whether each worker is to write a shard.
     """
     if workers == 1:
+        if sharded:
+            rule = "--sharded-bundle writes a shard per worker, so it is for several workers"
+            raise ConfigError([Problem(rule, remedy="set --workers, or split the finished model with `pathdex shard`")])
         return
     problems = []
     if num_items is not None and workers > num_items:
