@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch.distributed as dist
 
 from pathdex.config import Config, RunOptions
 from pathdex.data.interactions import Interactions
@@ -85,6 +86,7 @@ def main(out: Path, jobs: list[dict[str, Any]]) -> None:
         trainer.gather()
         if group.is_first:
             save(out.with_name(f"{out.name}-{number}"), trainer)
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
