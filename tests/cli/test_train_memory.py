@@ -31,9 +31,10 @@ def assert_stopped_and_resumes(job: subprocess.Popen[str], folder: Path, message
     assert "Traceback" not in errors
     wait_for(lambda: not workers_of(folder))
     assert not (folder / "bundle").exists()
-    assert not [path for path in folder.iterdir() if is_staging(path.name)]
     again = run("pathdex", "train", "--out", str(folder), "--resume", "--workers", "2")
     assert again.returncode == 0, again.stderr
+    # The next checkpoint removes what a killed worker left.
+    assert not [path for path in folder.iterdir() if is_staging(path.name)]
     assert pathdex.load(folder).recommend([4, 8], n=3)
 
 

@@ -45,3 +45,4 @@ class BoundedCalls:
                 outcome.put((work(), None))
             except Exception as error:
                 outcome.put((None, error))
+            del work, outcome  # Or the store would live until the next call.

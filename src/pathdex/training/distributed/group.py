@@ -152,14 +152,14 @@ class Group:
         self._rounds += 1
         store, key = dist.distributed_c10d._get_default_store(), f"pathdex/{self._rounds}"
         if self.is_first:
-            with _heartbeat(self._calls, lambda: store.add(f"{key}/beats", 1), self.timeout / BEATS):
-                try:
+            try:
+                with _heartbeat(self._calls, lambda: store.add(f"{key}/beats", 1), self.timeout / BEATS):
                     result = work()
-                except BaseException as error:
-                    outcome = f"failed: {error}"
-                    with suppress(WorkerError):
-                        self._guarded(lambda: store.set(f"{key}/done", outcome))
-                    raise
+            except BaseException as error:
+                outcome = f"failed: {error}"
+                with suppress(PathdexError):
+                    self._guarded(lambda: store.set(f"{key}/done", outcome))
+                raise
             self._guarded(lambda: store.set(f"{key}/done", "done"))
             self.largest(0)  # The store may be a part of this process, so it stays until all have read it.
             return result
