@@ -124,7 +124,7 @@ function Column({ layer, rows, width, extra, labels, label, depth, asked }: Colu
               </text>
               {extra > 0 && labels.has(row.key) && (
                 <text x={width + 8} y={15}>
-                  {fit(labels.get(row.key) ?? "", extra - 8)}
+                  {fit(labels.get(row.key) ?? "", extra - 8, asked.has(row.key) ? 700 : 400)}
                 </text>
               )}
             </g>
