@@ -2,6 +2,7 @@ import { render } from "preact";
 import { FileSource, readEmbedded } from "./api/file";
 import { ServerSource } from "./api/server";
 import { App } from "./app";
+import { remember } from "./names";
 import "virtual:palette.css";
 import "./styles/tokens.css";
 import "./styles/base.css";
@@ -14,4 +15,5 @@ import "./styles/views.css";
 
 const root = document.getElementById("app");
 const embedded = readEmbedded();
+if (embedded) remember(embedded.search.map(({ id, title }) => (title === null ? { id } : { id, title })));
 if (root) render(<App source={embedded ? new FileSource(embedded) : new ServerSource()} />, root);

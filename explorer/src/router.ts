@@ -25,6 +25,9 @@ function decode(text: string): string {
   }
 }
 
+/** The page of a list, from 1. */
+export const pageOf = (options: URLSearchParams): number => Math.min(1_000_000, Math.max(1, Math.floor(Number(options.get("page"))) || 1));
+
 export type Options = Record<string, string | number | boolean | null | undefined | readonly string[]>;
 
 export function placeOf(view: string, name = "", options: Options = {}): string {

@@ -8,6 +8,7 @@ import pytest
 
 import pathdex as package
 from pathdex.cli import inspect_paths
+from pathdex.cli.answers import label
 from pathdex.cli.inspect_paths import explorer_of, near_table, parse_nodes, paths_table, plot_model
 from pathdex.errors import QueryError
 from pathdex.recommenders.capabilities import HasIndex, require
@@ -47,6 +48,16 @@ def test_the_item_itself_is_always_shown(model: HasIndex) -> None:
         item = model.items.id(code)
         table = paths_table("Paths", model, model.item_paths(item), item)
         assert all(str(item) in row[2] for row in table.rows)
+
+
+def test_the_most_popular_items_come_first(model: HasIndex) -> None:
+    explorer = explorer_of(model)
+    assert explorer is not None
+    paths = sorted({path for item in model.items.ids(range(len(model.items))) for path in model.item_paths(item)})
+    for path, row in zip(paths, paths_table("Paths", model, paths).rows, strict=True):
+        codes = explorer.most_popular(model.items.codes(model.path_items(path)), inspect_paths.SHOWN_ITEMS)
+        wanted = [label(model.details, item) for item in model.items.ids(codes)]
+        assert row[2].split("; ")[: len(wanted)] == wanted
 
 
 def test_the_plot_names_items(model: HasIndex, tmp_path: Path) -> None:

@@ -100,6 +100,13 @@ def test_what_does_not_fit_is_left_out(explorer: Explorer) -> None:
     assert len(json.dumps(found, separators=(",", ":"))) < limit + 10_000
 
 
+def test_what_one_kind_leaves_is_free_for_the_next(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = export_data(explorer)
+    assert list(module.SHARES)[-1] == "items"
+    monkeypatch.setattr(module, "SHARES", {**dict.fromkeys(module.SHARES, 0.0), "queries": 1.0})
+    assert len(export_data(explorer)["items"]) == len(whole["items"])
+
+
 def test_a_limit_below_the_overview_is_an_error(explorer: Explorer) -> None:
     with pytest.raises(StorageError, match="the overview alone exceeds the limit of 10 bytes; raise it"):
         export_data(explorer, max_bytes=10)

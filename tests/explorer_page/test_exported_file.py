@@ -80,6 +80,22 @@ def test_recorded_queries_are_shown_and_others_need_a_server(exported: str, open
     page.get_by_role("alert").get_by_role("heading", name="Not in this file").wait_for()
 
 
+@pytest.mark.parametrize("address", ["item/valueOf", "path/constructor", "paths/toString", "node/__proto__?layer=2"])
+def test_names_that_every_object_has_are_not_in_the_file(address: str, exported: str, open_page: OpenPage) -> None:
+    page = open_page(f"{exported}#/{address}", offline=True)
+    page.get_by_role("alert").get_by_text("This file is a sample").wait_for()
+
+
+def test_the_file_names_the_items_of_any_history_and_says_what_it_searches(exported: str, open_page: OpenPage) -> None:
+    page = open_page(f"{exported}#/items", offline=True)
+    link = page.locator("table .item-link").nth(1)
+    title, item = link.inner_text(), (link.get_attribute("href") or "").rpartition("/")[2]
+    assert "are searched" not in page.locator("main").inner_text()
+    page.goto(f"{exported}#/query?h={item}&h={item}")
+    page.reload()
+    page.locator(".basket .name").get_by_text(title).first.wait_for()
+
+
 def test_hostile_titles_stay_text_in_a_file(exported: str, open_page: OpenPage) -> None:
     page = open_page(f"{exported}#/items", offline=True)
     page.get_by_role("link", name=HOSTILE).wait_for()

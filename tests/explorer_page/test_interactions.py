@@ -10,7 +10,7 @@ from tests.explorer_page.places import place
 from tests.server.conftest import Running
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 
 def heading(page: Page) -> str:
@@ -172,6 +172,41 @@ def test_candidates_bound_a_query(server: Running, open_page: OpenPage) -> None:
     page.wait_for_url(re.compile(r"candidates=(?!100)\d+"))
     budget = int(re.findall(r"candidates=(\d+)", page.url)[0])
     page.get_by_text(f"{budget} candidates of").wait_for()
+    slider.press("Home")
+    page.get_by_text("10 candidates of").wait_for()
+    page.get_by_label("Items to recommend").select_option("20")
+    page.get_by_text("20 candidates of").wait_for()
+    assert page.get_by_role("alert").count() == 0
+
+
+def test_long_labels_and_counts_fit_the_beam(server: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{server.url}/explore/")
+
+    def lengthen(route: Route) -> None:
+        answer = route.fetch()
+        trace = answer.json()
+        for path in trace["paths"]:
+            path["label"] = {"text": "Adventure · Action · Thriller · Comedy", "terms": [], "sample": 1}
+        for layer in trace["layers"]:
+            layer |= {"kept": 1_234_567, "compared": 12_345_678}
+        route.fulfill(response=answer, json=trace)
+
+    page.route("**/v1/explore/query", lengthen)
+    page.goto(f"{server.url}/explore/{place(server, 'query')}")
+    page.get_by_role("button", name="Why").first.click()
+    settle(page)
+    assert page.locator(".beam-row.asked text").count() > 0
+    for edge in ("right", "bottom"):
+        beyond = f"node.getBoundingClientRect().{edge} - node.ownerSVGElement.getBoundingClientRect().{edge}"
+        assert max(page.locator(".beam text").evaluate_all(f"nodes => nodes.map(node => {beyond})")) <= 0.5
+
+
+def test_a_page_of_a_list_that_is_not_there_leads_back(server: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{server.url}/explore/#/items?page=99999")
+    page.get_by_role("button", name="Previous").click()
+    page.locator("table .item-link").first.wait_for()
+    page.goto(f"{server.url}/explore/#/items?page=1.5")
+    page.get_by_text("Page 1 of").wait_for()
 
 
 def test_why_and_why_not(server: Running, open_page: OpenPage) -> None:

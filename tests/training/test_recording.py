@@ -96,7 +96,13 @@ def test_it_is_stored_and_opened(tmp_path: Path, model: pathdex.DeepRetrieval) -
         model.recording.save(tmp_path / "recording")
     found = Recording.load(tmp_path / "recording")
     assert np.array_equal(found.rounds, model.recording.rounds)
+    assert np.array_equal(found.recall, model.recording.recall)
     assert [row.tolist() for row in found.histories] == [row.tolist() for row in model.recording.histories]
+
+
+def test_without_held_out_queries_no_recall_is_recorded(model: pathdex.DeepRetrieval) -> None:
+    assert model.recording is not None
+    assert len(model.recording.recall) == 0
 
 
 @pytest.mark.parametrize(
@@ -106,6 +112,8 @@ def test_it_is_stored_and_opened(tmp_path: Path, model: pathdex.DeepRetrieval) -
         ("rounds", np.full((1, 2, 2), 16), "rounds: holds 16, must hold no value above 15"),
         ("histories", np.array([9], np.int32), "histories: holds 9, must hold no value above 4"),
         ("offsets", np.array([0, 5]), "offsets: must"),
+        ("recall", np.array([1.5]), "recall: holds 1.5"),
+        ("recall", np.array([0.5, 0.5]), "recall: has 2 values for 1 rounds"),
         ("next", np.array([-1]), "next: holds -1"),
     ],
 )
@@ -113,6 +121,7 @@ def test_bad_content_is_refused(tmp_path: Path, name: str, value: np.ndarray, me
     arrays = {
         "items": np.array([0, 1]),
         "rounds": np.zeros((1, 2, 2), np.int64),
+        "recall": np.zeros(0),
         "histories": np.zeros(1, np.int32),
         "offsets": np.array([0, 1]),
         "next": np.array([0]),

@@ -65,7 +65,7 @@ export class FileSource implements Source {
       node: (wanted) => this.node(wanted),
       path: (wanted) => this.path(wanted),
       items: (wanted) => this.search(wanted),
-      item: ({ id }) => found(this.data.items[id], "this item"),
+      item: ({ id }) => entryOf(this.data.items, id, "this item"),
       query: (wanted) => this.query(wanted),
       why: () => {
         throw notHere("the answer to this question");
@@ -77,17 +77,17 @@ export class FileSource implements Source {
   }
 
   private pathsUnder({ prefix = "", sort = "items", page = 1, size = 50 }: T.PathsQuery): T.Paths {
-    const entry = found(this.data.prefixes[prefix], "this prefix");
+    const entry = entryOf(this.data.prefixes, prefix, "this prefix");
     return paged(entry, "paths", sorted(entry, sort, "items"), entry.num_paths, page, size);
   }
 
   private node({ node, layer, last, sort = "interactions", page = 1, size = 50 }: T.NodeQuery): T.Node {
-    const entry = found(this.data.nodes[`${layer}:${node}-${last ?? node}`], "this node");
+    const entry = entryOf(this.data.nodes, `${layer}:${node}-${last ?? node}`, "this node");
     return paged(entry, "paths", sorted(entry, sort, "interactions"), entry.num_paths, page, size);
   }
 
   private path({ path, page = 1, size = 50 }: T.PathQuery): T.PathCard {
-    const card = found(this.data.paths[path], "this path");
+    const card = entryOf(this.data.paths, path, "this path");
     return paged(card, "items", card.items, card.num_items, page, size);
   }
 
@@ -122,6 +122,9 @@ function found<V>(value: V | undefined, what: string): V {
   if (value === undefined) throw notHere(what);
   return value;
 }
+
+/** An entry of the file; a name such as "constructor" is in every object, but not in the file. */
+const entryOf = <V>(entries: Record<string, V>, name: string, what: string): V => found(Object.hasOwn(entries, name) ? entries[name] : undefined, what);
 
 /** The paths of an entry in an order; the file may hold only the first ones of the order `held`. */
 function sorted(entry: T.Paths | T.Node, sort: string, held: string): T.PathSummary[] {

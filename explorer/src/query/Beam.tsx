@@ -42,7 +42,10 @@ export function Beam({ layers, paths, asked }: { layers: readonly BeamLayer[]; p
   const extra = labels.size > 0 && width > 620 ? Math.min(190, width * 0.26) : 0;
   const inner = across ? (width - extra - gap * (layers.length - 1)) / layers.length : width - extra;
   const start = (index: number): number => (across ? index * (inner + gap) : 0);
-  const heightOf = (rows: readonly Row[]): number => (rows.at(-1)?.y ?? HEAD) + ROW + (layers.length > 4 ? 38 : 22);
+  const label = across ? LABEL : WIDE_LABEL;
+  const counts = layers.map((layer, index) => countLines(layer, columns[index] ?? [], inner - label + 22 + (index === layers.length - 1 ? extra : 0)));
+  const lines = Math.max(1, ...counts.map((one) => one.length));
+  const heightOf = (rows: readonly Row[]): number => (rows.at(-1)?.y ?? HEAD) + ROW + 6 + 16 * lines;
   const starts = columns.map((_, index) => (across ? 0 : columns.slice(0, index).reduce((sum, rows) => sum + heightOf(rows) + 10, 0)));
   const height = across ? Math.max(...columns.map(heightOf)) : (starts.at(-1) ?? 0) + heightOf(columns.at(-1) ?? []);
   return (
@@ -69,7 +72,7 @@ export function Beam({ layers, paths, asked }: { layers: readonly BeamLayer[]; p
           {layers.map((layer, index) => (
             <g key={layer.layer} class={`beam-layer layer-${index + 1}`}>
               <g transform={`translate(${start(index)}, ${starts[index]})`}>
-                <Column layer={layer} rows={columns[index] ?? []} width={inner} extra={index === layers.length - 1 ? extra : 0} labels={labels} label={across ? LABEL : WIDE_LABEL} depth={depth} asked={asked} />
+                <Column layer={layer} rows={columns[index] ?? []} width={inner} extra={index === layers.length - 1 ? extra : 0} labels={labels} label={label} counts={counts[index] ?? []} depth={depth} asked={asked} />
               </g>
             </g>
           ))}
@@ -88,17 +91,23 @@ interface ColumnProps {
   labels: ReadonlyMap<string, string>;
   /** Where the bars begin. */
   label: number;
+  /** What the rows leave out. */
+  counts: readonly string[];
   depth: number;
   asked: ReadonlySet<string>;
 }
 
-function Column({ layer, rows, width, extra, labels, label, depth, asked }: ColumnProps): JSX.Element {
-  const top = Math.max(1e-30, ...rows.map((row) => row.probability));
-  const room = Math.max(8, width - label - VALUE - 6);
+/** How many prefixes are not in the rows: in one line if that does not reach into the next column. */
+function countLines(layer: BeamLayer, rows: readonly Row[], room: number): string[] {
   const keptShown = rows.filter((row) => row.kept).length;
   const counts = [layer.kept > keptShown ? `${count(layer.kept - keptShown)} more kept` : "", `${count(layer.compared - layer.kept)} pruned`].filter(Boolean);
-  // Beside each other if that does not reach into the next column.
-  const more = widthOf(counts.join(", ")) <= width - label + 22 + extra ? [counts.join(", ")] : counts;
+  const line = counts.join(", ");
+  return widthOf(line) <= room ? [line] : counts;
+}
+
+function Column({ layer, rows, width, extra, labels, label, counts, depth, asked }: ColumnProps): JSX.Element {
+  const top = Math.max(1e-30, ...rows.map((row) => row.probability));
+  const room = Math.max(8, width - label - VALUE - 6);
   return (
     <>
       <text y={13} font-weight="600">
@@ -124,14 +133,14 @@ function Column({ layer, rows, width, extra, labels, label, depth, asked }: Colu
               </text>
               {extra > 0 && labels.has(row.key) && (
                 <text x={width + 8} y={15}>
-                  {fit(labels.get(row.key) ?? "", extra - 8)}
+                  {fit(labels.get(row.key) ?? "", extra - 8, asked.has(row.key) ? 700 : 400)}
                 </text>
               )}
             </g>
           </a>
         );
       })}
-      {more.map((text, line) => (
+      {counts.map((text, line) => (
         <text key={line} class="soft" x={label - 22} y={(rows.at(-1)?.y ?? HEAD) + ROW + 16 + 15 * line}>
           {text}
         </text>

@@ -114,7 +114,8 @@ function Budget({ state, change }: { state: QueryState; change: (next: Partial<Q
   const [most] = useState(() => Math.max(2, Math.min(model.used_paths, model.beam * 8, 1000)));
   const beam = state.beam ?? model.beam;
   const beams = stepsTo(most, model.beam, state.beam);
-  const budgets = stepsTo(Math.max(2, Math.min(model.items, 5000)), state.candidates);
+  // Fewer candidates than items to recommend cannot be asked for.
+  const budgets = stepsTo(Math.max(2, state.n, Math.min(model.items, 5000)), state.n, state.candidates).filter((one) => one >= state.n || one === state.candidates);
   const steps = byCandidates ? budgets : beams;
   const value = byCandidates ? (state.candidates ?? 1) : beam;
   return (
@@ -124,7 +125,7 @@ function Budget({ state, change }: { state: QueryState; change: (next: Partial<Q
         <button type="button" aria-pressed={!byCandidates} onClick={() => change({ candidates: null })}>
           beam
         </button>
-        <button type="button" aria-pressed={byCandidates} onClick={() => change({ beam: null, candidates: Math.min(100, model.items) })}>
+        <button type="button" aria-pressed={byCandidates} onClick={() => change({ beam: null, candidates: Math.max(state.n, Math.min(100, model.items)) })}>
           candidates
         </button>
       </span>
@@ -152,7 +153,10 @@ function Budget({ state, change }: { state: QueryState; change: (next: Partial<Q
       </div>
       <div class="field">
         <label for={`${id}-n`}>Items to recommend</label>
-        <select id={`${id}-n`} value={String(state.n)} onChange={(event) => change({ n: Number(event.currentTarget.value) })}>
+        <select id={`${id}-n`} value={String(state.n)} onChange={(event) => {
+            const n = Number(event.currentTarget.value);
+            change({ n, candidates: state.candidates === null ? null : Math.max(n, state.candidates) });
+          }}>
           {[...new Set([5, 10, 20, 50, state.n])].sort((a, b) => a - b).map((n) => (
             <option key={n} value={String(n)}>
               {n}

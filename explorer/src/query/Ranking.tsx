@@ -48,7 +48,7 @@ export function Ranking({ trace, plain, asked, onAsk, children }: { trace: Trace
           <span class="muted">No longer in the answer: </span>
           {gone.map((item, index) => (
             <span key={keyOf(item.id)}>
-              {index > 0 && ", "}
+              {index > 0 && " · "}
               <ItemLink item={item} />{" "}
               <button type="button" class="quiet" aria-label={`Why not ${nameOf(item)}?`} onClick={() => onAsk(item.id)}>
                 Why not?

@@ -38,7 +38,7 @@ export function Failed({ error, retry }: { error: AskError; retry: () => void })
     <div class={`message ${error.kind}`} role="alert">
       <h2>{HEADINGS[error.kind]}</h2>
       <p>{error.message}</p>
-      {error.remedy && <p class="muted">{capital(error.remedy)}</p>}
+      {error.remedy && error.kind !== "unauthorised" && <p class="muted">{capital(error.remedy)}</p>}
       {error.kind === "unauthorised" && <TokenForm retry={retry} />}
       {(error.kind === "failed" || error.kind === "offline" || error.kind === "busy") && (
         <button type="button" onClick={retry}>

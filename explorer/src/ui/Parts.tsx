@@ -129,7 +129,7 @@ export function Pager({
   if (pages <= 1) return null;
   return (
     <nav class="pager" aria-label={`Pages of ${noun}`}>
-      <button type="button" disabled={page <= 1} onClick={() => onPage(page - 1)}>
+      <button type="button" disabled={page <= 1} onClick={() => onPage(Math.min(page - 1, pages))}>
         Previous
       </button>
       <span>

@@ -6,7 +6,7 @@ import type { ChangedAnswer, Compare, CompareQuery, NamedItem } from "../api/typ
 import { Bars } from "../charts/Bars";
 import { count, counted, percent } from "../format";
 import { useModel } from "../model";
-import { go, idText, placeOf } from "../router";
+import { go, idText, pageOf, placeOf } from "../router";
 import { Answered } from "../ui/Answered";
 import { Empty, Figure, Figures, History, ItemLink, keyOf, Pager, Panel, PathLink, Title } from "../ui/Parts";
 
@@ -21,7 +21,7 @@ const FIRST = 4;
 export function CompareView({ options }: { options: URLSearchParams }): JSX.Element {
   const { abilities } = useModel();
   const sort = SORTS.find(([name]) => name === options.get("sort"))?.[0] ?? "companions";
-  const page = Math.max(1, Number(options.get("page")) || 1);
+  const page = pageOf(options);
   const state = useAnswer("compare", abilities.comparison ? { sort, page, size: 25 } : null);
   if (!abilities.comparison) {
     return (

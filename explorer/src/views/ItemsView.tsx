@@ -1,18 +1,19 @@
 /** All items, the most popular first, with a search by word or id. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useAnswer } from "../api/useAnswer";
+import { useAnswer, useSource } from "../api/useAnswer";
 import { count, counted, plainValue } from "../format";
 import { useModel } from "../model";
-import { go, placeOf } from "../router";
+import { go, pageOf, placeOf } from "../router";
 import { useAnnounce } from "../ui/Announce";
 import { Answered } from "../ui/Answered";
 import { Empty, IdTag, ItemLink, keyOf, Pager, Panel, Title } from "../ui/Parts";
 
 export function ItemsView({ options }: { options: URLSearchParams }): JSX.Element {
   const { items } = useModel();
+  const { isFile } = useSource();
   const given = options.get("search") ?? "";
-  const page = Math.max(1, Number(options.get("page")) || 1);
+  const page = pageOf(options);
   const [text, setText] = useState(given);
   useEffect(() => setText(given), [given]);
   const state = useAnswer("items", { search: given.trim(), page, size: 25 });
@@ -72,7 +73,11 @@ export function ItemsView({ options }: { options: URLSearchParams }): JSX.Elemen
                   </table>
                 </div>
                 <Pager page={found.page} pages={found.pages} total={found.total} noun="items" onPage={(next) => go(placeOf("items", "", { search: given, page: next }))} />
-                {found.searched < items && <p class="muted">Titles of the {count(found.searched)} most popular items are searched; the others are found by their id.</p>}
+                {found.searched < items && (
+                  <p class="muted">
+                    {isFile ? <>This file holds the {count(found.searched)} most popular items.</> : <>Titles of the {count(found.searched)} most popular items are searched; the others are found by their id.</>}
+                  </p>
+                )}
               </>
             )
           }

@@ -5,7 +5,7 @@ import type { Node, NodeQuery } from "../api/types";
 import { Bars } from "../charts/Bars";
 import { count, counted, short } from "../format";
 import { useModel } from "../model";
-import { go, layerPlace, placeOf } from "../router";
+import { go, layerPlace, pageOf, placeOf } from "../router";
 import { useAnnounce } from "../ui/Announce";
 import { Answered } from "../ui/Answered";
 import { Empty, Figure, Figures, Pager, Panel, Title } from "../ui/Parts";
@@ -22,7 +22,7 @@ export function NodeView({ node, options }: { node: string; options: URLSearchPa
     layer: Number(options.get("layer") ?? 1),
     ...(last === null ? {} : { last: Number(last) }),
     sort,
-    page: Math.max(1, Number(options.get("page")) || 1),
+    page: pageOf(options),
     size: 25,
   };
   const state = useAnswer("node", query);

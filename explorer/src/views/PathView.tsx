@@ -7,13 +7,13 @@ import { DotRange } from "../charts/DotRange";
 import { RoundBars } from "../charts/RoundBars";
 import { count, counted, decimal, percent, plainValue, short } from "../format";
 import { useModel } from "../model";
-import { go, placeOf } from "../router";
+import { go, pageOf, placeOf } from "../router";
 import { Answered } from "../ui/Answered";
 import { Histories } from "../ui/Histories";
 import { Empty, Figure, Figures, IdTag, ItemLink, keyOf, LabelText, Pager, Panel, PathChips, Title } from "../ui/Parts";
 
 export function PathView({ path, options }: { path: string; options: URLSearchParams }): JSX.Element {
-  const page = Math.max(1, Number(options.get("page")) || 1);
+  const page = pageOf(options);
   const state = useAnswer("path", { path, page, size: 25 });
   return (
     <Answered state={state} what="the path">

@@ -5,7 +5,7 @@ import type { Paths } from "../api/types";
 import { Bars } from "../charts/Bars";
 import { count, counted, short } from "../format";
 import { useModel } from "../model";
-import { go, nodesPlace, placeOf } from "../router";
+import { go, nodesPlace, pageOf, placeOf } from "../router";
 import { useAnnounce } from "../ui/Announce";
 import { Answered } from "../ui/Answered";
 import { Empty, Pager, Panel, PathChips, Title } from "../ui/Parts";
@@ -16,7 +16,7 @@ const CHILDREN = 16;
 
 export function PathsView({ prefix, options }: { prefix: string; options: URLSearchParams }): JSX.Element {
   const sort = sortOf(options, "items");
-  const page = Math.max(1, Number(options.get("page")) || 1);
+  const page = pageOf(options);
   const state = useAnswer("paths", { prefix, sort, page, size: 25 });
   useAnnounce(state.answer ? `${counted(state.answer.num_paths, "path")}, page ${state.answer.page} of ${state.answer.pages}` : null);
   return (

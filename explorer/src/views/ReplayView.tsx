@@ -202,11 +202,12 @@ const NAMES: Record<string, string> = {
   encoder: "Loss of the encoder",
   softmax: "Loss of the encoder",
   held_out_f: "F of held-out users",
+  recall: "Held-out items on the beam's paths",
 };
 const nameOfFigure = (name: string): string => NAMES[name] ?? humane(name);
 
 /** Figures that are known for at least two rounds, those that a reader looks for first. */
-const FIRST = ["structure", "objective", "recall", "hit", "overlap", "used_paths", "item_mean_size", "top_size"];
+const FIRST = ["recall", "structure", "objective", "hit", "overlap", "used_paths", "item_mean_size", "top_size"];
 
 function seriesOf(rounds: readonly Round[]): [string, Point[]][] {
   const names = [...new Set(rounds.flatMap((round) => Object.keys(round.figures)))];

@@ -50,7 +50,7 @@ def paths_table(title: str, model: HasIndex, paths: Sequence[tuple[int, ...]], i
 def _first(
     explorer: Explorer | None, model: HasIndex, nodes: Sequence[int], items: Sequence[Id], item: Id | None
 ) -> list[Id]:
-    if explorer is None or len(items) <= SHOWN_ITEMS:
+    if explorer is None:
         return list(items[:SHOWN_ITEMS])
     codes = explorer.most_popular(model.items.codes(items), SHOWN_ITEMS)
     first = model.items.ids(codes)

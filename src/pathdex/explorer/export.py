@@ -39,8 +39,8 @@ ITEMS, PATHS, PREFIXES, NODES, QUERIES, REPLAYED = 500, 600, 200, 300, 20, 300
 """What is included at most, as far as it fits."""
 NODE_PATHS = 25
 """Paths of a node."""
-SHARES = {"prefixes": 0.2, "nodes": 0.1, "paths": 0.3, "items": 0.2, "queries": 0.2}
-"""The part of the limit that each kind may take; what one leaves is free for the next."""
+SHARES = {"queries": 0.2, "prefixes": 0.15, "nodes": 0.1, "paths": 0.3, "items": 0.25}
+"""The part of the limit that each kind may take, in this order; what one leaves is free for the next."""
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
     "base-uri 'none'; form-action 'none'"
@@ -50,21 +50,26 @@ POLICY = (
 
 @dataclass
 class _Budget:
-    """Bytes that are left."""
+    """Bytes of the kinds in `SHARES`, which are filled in their order."""
 
-    left: int
+    total: int
+    used: int = 0
+    share: float = 0.0
+    """Of this kind and those before it."""
 
-    def fill(self, keys: Sequence[Any], make: Callable[[Any], tuple[str, Any]], most: int) -> dict[str, Any]:
-        """Entries in order, as long as they fit `most` bytes."""
+    def fill(self, kind: str, keys: Sequence[Any], make: Callable[[Any], tuple[str, Any]]) -> dict[str, Any]:
+        """Entries in order, as long as they fit the share of the kind and what those before it left."""
+        self.share += SHARES[kind]
+        most = round(self.total * self.share)
         found: dict[str, Any] = {}
-        used = 0
         for key in keys:
             name, value = make(key)
-            size = len(_json(value)) + len(name) + 4
-            if used + size > min(most, self.left):
+            encoded = _json(value)
+            size = len(encoded) + len(name) + 4
+            if self.used + size > most:
                 break
-            found[name], used = msgspec.Raw(_json(value)), used + size
-        self.left -= used
+            found[name] = msgspec.Raw(encoded)
+            self.used += size
         return found
 
 
@@ -80,7 +85,7 @@ def export_data(explorer: Explorer, *, max_bytes: int = MAX_BYTES, attributes: S
     histories = [recorded[row] for row in range(min(QUERIES, len(recorded)))] or [
         np.array([code]) for code in codes[:QUERIES]
     ]
-    budget = _Budget(max_bytes)
+    left = max_bytes
     data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     data["exported"] = datetime.now(timezone.utc).isoformat(timespec="seconds")
     fixed = {
@@ -90,8 +95,8 @@ def export_data(explorer: Explorer, *, max_bytes: int = MAX_BYTES, attributes: S
     }
     for name, value in fixed.items():
         data[name] = msgspec.Raw(_json(value))
-        budget.left -= len(data[name])
-    if budget.left < 0:
+        left -= len(data[name])
+    if left < 0:
         raise StorageError(f"the overview alone exceeds the limit of {max_bytes:,} bytes; raise it")
 
     def prefix_entry(prefix: tuple[int, ...]) -> tuple[str, Any]:
@@ -113,12 +118,12 @@ def export_data(explorer: Explorer, *, max_bytes: int = MAX_BYTES, attributes: S
         request = ExploreQuery(explorer.catalogue.ids(histories[number].tolist()), n=10)
         return str(number), {"request": request, "trace": query_view(explorer, request)}
 
-    total = budget.left
-    data["prefixes"] = budget.fill(prefixes, prefix_entry, int(total * SHARES["prefixes"]))
-    data["nodes"] = budget.fill(_busiest_cells(explorer)[:NODES], node_entry, int(total * SHARES["nodes"]))
-    data["paths"] = budget.fill(paths, path_entry, int(total * SHARES["paths"]))
-    data["items"] = budget.fill(codes, item_entry, int(total * SHARES["items"]))
-    data["queries"] = list(budget.fill(range(len(histories)), query_entry, budget.left).values())
+    budget = _Budget(left)
+    data["queries"] = list(budget.fill("queries", range(len(histories)), query_entry).values())
+    data["prefixes"] = budget.fill("prefixes", prefixes, prefix_entry)
+    data["nodes"] = budget.fill("nodes", _busiest_cells(explorer)[:NODES], node_entry)
+    data["paths"] = budget.fill("paths", paths, path_entry)
+    data["items"] = budget.fill("items", codes, item_entry)
     shown = explorer.by_popularity[: len(data["items"])]
     data["search"] = [
         {"id": one.id, "title": one.title, "interactions": int(count)}

@@ -86,7 +86,7 @@ def _round(
         state.used_paths,
         _loads(paths, explorer.num_nodes, explorer.depth),
         state.size_histogram,
-        {} if step is None else step.figures,
+        {} if step is None else dict(step.figures),
         [] if step is None else step.warnings,
         **more,
     )
@@ -104,6 +104,8 @@ def _rounds(explorer: Explorer) -> list[ReplayRound]:
     found, before = list[ReplayRound](), None
     for number, paths in enumerate(recording.rounds):
         found.append(_round(explorer, number, paths, before, figures.get(number)))
+        if len(recording.recall):
+            found[-1].figures["recall"] = float(recording.recall[number])
         before = paths
     return found
 

@@ -14,11 +14,13 @@ from torch import Tensor
 
 from pathdex.config import Config
 from pathdex.data.interactions import Interactions
+from pathdex.data.splits import Queries
 from pathdex.errors import IndexHealthWarning
 from pathdex.index.initialization import random_paths
 from pathdex.index.scores import ScoreTable
 from pathdex.kernels.paths import split_codes
 from pathdex.model.network import Network
+from pathdex.training.beam_recall import beam_recall
 from pathdex.training.candidate_target import QUERIES, TOLERANCE, TRIALS, candidates_per_query, first_path_size
 from pathdex.training.health_checks import index_warnings
 from pathdex.training.loop import TrainingState
@@ -42,8 +44,9 @@ class PathAssigner:
         *,
         seed: int,
         record: bool = False,
+        held_out: Queries | None = None,
     ) -> None:
-        """`record` keeps the paths of sampled items."""
+        """`record` keeps the paths of sampled items, and how many of the `held_out` items the beam reaches."""
         assert config.num_nodes is not None
         self.network, self.config, self.data, self.records = network, config, data, records
         self.counts = data.item_counts()
@@ -52,6 +55,7 @@ class PathAssigner:
         """(item, path)"""
         self.penalty: float | None = None
         self.recorder = Recorder(data, config.num_nodes, config.depth, seed) if record else None
+        self.held_out = held_out
 
     def nodes(self, items: NDArray[np.integer]) -> Tensor:
         """Paths of items as nodes: (item, path, layer)."""
@@ -105,6 +109,7 @@ class PathAssigner:
         if self.recorder is not None:
             if self.recorder.is_empty:
                 self.recorder.add(self.paths)
+            self.recorder.measured(self.recall())
             self.recorder.add(step.paths)
         self.paths, self.penalty = step.paths, step.penalty
         before = next((record for record in reversed(self.records) if "used_paths" in record), None)
@@ -114,6 +119,12 @@ class PathAssigner:
         if found:
             figures["warnings"] = found
         return {**figures, **step.figures, "m_step_seconds": time.monotonic() - started}
+
+    def recall(self) -> float | None:
+        """The recall of the beam for the held-out queries, if there are any."""
+        if self.held_out is None or not len(self.held_out):
+            return None
+        return beam_recall(self.network, self.held_out, self.paths, self.config)
 
     def _assign(
         self, random: RandomStreams, epoch: int, vectors: NDArray[np.float32] | None

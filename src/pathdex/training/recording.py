@@ -3,6 +3,8 @@ histories. Arrays in a folder of the run, not part of the model.
 
 items       (item,) codes of the sampled items, ascending
 rounds      (round + 1, item, path) their paths: at the start, then after each M-step
+recall      (round + 1,) the share of held-out items that the beam reaches on the paths of a round, once the network has
+            learned them; empty if no queries were held out
 histories   (entry,) the items of the sampled histories, and `offsets` (history + 1,)
 next        (history,) the item that followed each history
 """
@@ -46,6 +48,7 @@ class Recording:
     depth: int
     items: Ints
     rounds: NDArray[np.int64]
+    recall: NDArray[np.float64]
     histories: Ragged
     next: Ints
 
@@ -65,6 +68,7 @@ class Recording:
         arrays: dict[str, NDArray[Any]] = {
             "items": self.items,
             "rounds": self.rounds,
+            "recall": self.recall,
             "histories": self.histories.values.astype(np.int32),
             "offsets": self.histories.offsets,
             "next": self.next,
@@ -79,14 +83,23 @@ class Recording:
             arrays = read_arrays(opened, RECORDING_FORMAT, manifest["files"], mmap=False)
         size, nodes, depth = (int(manifest[name]) for name in ("num_items", "num_nodes", "depth"))
         problems = array_problems(arrays, _specs(size, nodes**depth if nodes < 2**31 and depth < 64 else 0))
+        if not problems and len(arrays["recall"]) not in (0, len(arrays["rounds"])):
+            problems = [f"recall: has {len(arrays['recall'])} values for {len(arrays['rounds'])} rounds"]
         if problems:
             raise RunError(f"{folder} is damaged: {listed(problems)}; {repair(RECORDING_FORMAT)}")
         histories = Ragged(arrays["histories"], arrays["offsets"])
-        return cls(size, nodes, depth, arrays["items"], arrays["rounds"], histories, arrays["next"])
+        return cls(size, nodes, depth, arrays["items"], arrays["rounds"], arrays["recall"], histories, arrays["next"])
 
 
 NO_RECORDING = Recording(
-    0, 0, 0, np.empty(0, np.int64), np.empty((0, 0, 0), np.int64), Ragged.from_rows([]), np.empty(0, np.int64)
+    0,
+    0,
+    0,
+    np.empty(0, np.int64),
+    np.empty((0, 0, 0), np.int64),
+    np.empty(0),
+    Ragged.from_rows([]),
+    np.empty(0, np.int64),
 )
 
 
@@ -98,10 +111,16 @@ class Recorder:
         drawn = np.random.default_rng(seed).permutation(data.num_items)[:MAX_ITEMS]
         self.items: Ints = np.sort(drawn).astype(np.int64)
         self._rounds: list[NDArray[np.int64]] = []
+        self._recalls: list[float] = []
 
     def add(self, paths: NDArray[np.int64]) -> None:
         """Record the paths (item, path) of this moment."""
         self._rounds.append(paths[self.items].copy())
+
+    def measured(self, recall: float | None) -> None:
+        """Record the recall of the paths that were added last, if it is known."""
+        if recall is not None:
+            self._recalls.append(recall)
 
     @property
     def is_empty(self) -> bool:
@@ -109,20 +128,24 @@ class Recorder:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """For a checkpoint."""
-        return {f"recorded.{number}": one for number, one in enumerate(self._rounds)}
+        rounds: dict[str, NDArray[Any]] = {f"recorded.{number}": one for number, one in enumerate(self._rounds)}
+        return {**rounds, "recall-by-round": np.array(self._recalls)}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """What `arrays` gave; a checkpoint without them leaves the recording empty."""
         count = sum(name.startswith("recorded.") for name in arrays)
         self._rounds = [np.asarray(arrays[f"recorded.{number}"]) for number in range(count)]
+        self._recalls = arrays["recall-by-round"].tolist() if "recall-by-round" in arrays else []
 
-    def finish(self, paths: NDArray[np.int64]) -> Recording:
-        """The recording of a training that ended with these paths; rounds only if all were recorded."""
+    def finish(self, paths: NDArray[np.int64], recall: float | None = None) -> Recording:
+        """The recording of a training that ended with these paths and this recall; rounds only if all were recorded."""
+        self.measured(recall)
         rounds: Sequence[NDArray[np.int64]] = self._rounds
         complete = len(rounds) > 1 and np.array_equal(rounds[-1], paths[self.items])
         stacked = np.stack(rounds) if complete else np.empty((0, len(self.items), paths.shape[1]), np.int64)
-        histories, following = sample_histories(self._data, self._seed)
-        return Recording(self._data.num_items, self._nodes, self._depth, self.items, stacked, histories, following)
+        recalls = np.array(self._recalls if len(self._recalls) == len(stacked) else [], np.float64)
+        sampled = sample_histories(self._data, self._seed)
+        return Recording(self._data.num_items, self._nodes, self._depth, self.items, stacked, recalls, *sampled)
 
 
 def sample_histories(data: Interactions, seed: int) -> tuple[Ragged, Ints]:
@@ -142,6 +165,7 @@ def _specs(num_items: int, num_paths: int) -> dict[str, ArraySpec]:
     return {
         "items": ArraySpec(dtype="int64", shape=("items",), low=0, high=num_items - 1, order="ascending"),
         "rounds": index_spec("rounds", "items", "paths", below=num_paths, dtype="int64", low=-1),
+        "recall": ArraySpec(dtype="float64", shape=("measured",), low=0, high=1),
         "histories": index_spec("entries", below=num_items),
         "offsets": offsets_spec("histories+1", "entries", step=1),
         "next": index_spec("histories", below=num_items, dtype="int64"),

@@ -114,9 +114,9 @@ class Trainer:
             self._was_gathered = True
 
     def recording(self) -> Recording | None:
-        """The paths of sampled items after each M-step, and sample histories; None without `record`."""
+        """The paths of sampled items and the recall after each M-step, and sample histories; None without `record`."""
         recorder = self.assigner.recorder
-        return None if recorder is None else recorder.finish(self.paths)
+        return None if recorder is None else recorder.finish(self.paths, self.assigner.recall())
 
     def run(self) -> None:
         """Train to the end."""
@@ -165,7 +165,7 @@ def training_parts(
 ) -> Parts:
     """Network, paths and phases of a training in one process."""
     network = Network(config, data.num_items, config).place(options.device)
-    assigner = PathAssigner(network, config, data, records, seed=options.seed, record=record)
+    assigner = PathAssigner(network, config, data, records, seed=options.seed, record=record, held_out=held_out)
     first, second = (RandomStreams(options.seed, phase) for phase in range(2))
     encoder = (
         EncoderPhase(network, config, data, first, records, held_out, start=start)
