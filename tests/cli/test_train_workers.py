@@ -68,6 +68,11 @@ def workers_of(folder: Path) -> list[int]:
     return sorted(found)
 
 
+def children_of(process: int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task").glob("*/children")
+    return sorted(int(child) for task in tasks for child in task.read_text().split())
+
+
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=ENVIRONMENT, check=False)
@@ -122,6 +127,20 @@ def test_a_killed_worker_ends_all_and_another_number_of_workers_resumes(
     assert again.returncode == 0, again.stderr
     assert len((folder / "log.jsonl").read_text().splitlines()) > before
     assert pathdex.load(folder).recommend([4, 8], n=3)
+
+
+@pytest.mark.slow
+def test_torchrun_restarts_after_a_killed_worker(source: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train = ["-m", "pathdex", "train", str(source), "--out", str(folder), *LONG]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "1", *train]
+    job = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    wait_for(lambda: (folder / "log.jsonl").exists() or job.poll() is not None)
+    os.kill(children_of(job.pid)[1], signal.SIGKILL)
+    errors = job.communicate(timeout=SECONDS)[1]
+    assert job.returncode == 0, errors
+    assert "Error:" not in errors
+    assert errors.count("encoder 1  ") == 1
 
 
 @pytest.mark.slow

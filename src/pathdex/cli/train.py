@@ -292,8 +292,6 @@ def train_as_worker(
     from pathdex.training.distributed.launch import joined
 
     asked = {**given.facts(), "resume": resume}
-    # A worker that torchrun restarts continues.
-    resume = resume or (place.restarts > 0 and folder.exists())
     device = given.options.get("device", "cpu")
     quiet = is_quiet() or place.rank > 0
     with silence(messages=quiet, tables=quiet), joined(place, device, timeout) as group, warnings.catch_warnings():
@@ -301,6 +299,8 @@ def train_as_worker(
         if not group.is_first:
             warnings.simplefilter("ignore")
         check_agreement(group, asked)
+        # Workers that torchrun restarts continue. Each machine counts only the restarts that its own workers caused.
+        resume = resume or (group.largest(place.restarts) > 0 and folder.exists())
         group.first_only(lambda: open_run(folder, given, resume, group.size))
         run = Run.open(folder)
         run.train_share(group, place.threads, callbacks=training_callbacks(), trackers=trackers)
