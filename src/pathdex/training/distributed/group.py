@@ -154,14 +154,15 @@ class Group:
         self._rounds += 1
         store, key = dist.distributed_c10d._get_default_store(), f"pathdex/{self._rounds}"
         if self.is_first:
-            with _heartbeat(self._calls, lambda: store.add(f"{key}/beats", 1), self.timeout / BEATS):
-                try:
+            try:
+                with _heartbeat(self._calls, lambda: store.add(f"{key}/beats", 1), self.timeout / BEATS):
                     result = work()
-                except BaseException as error:
-                    outcome = f"failed: {error}"
-                    with suppress(WorkerError):
-                        self._guarded(lambda: store.set(f"{key}/done", outcome))
-                    raise
+            except BaseException as error:
+                # Only now: calls of the store wait until the signs of life have ended.
+                outcome = f"failed: {error}"
+                with suppress(WorkerError):
+                    self._guarded(lambda: store.set(f"{key}/done", outcome))
+                raise
             self._guarded(lambda: store.set(f"{key}/done", "done"))
             self.largest(0)  # The store may be a part of this process, so it stays until all have read it.
             return result
@@ -265,7 +266,7 @@ def _meet(backend: str, timeout: timedelta) -> None:
         dist.init_process_group(backend, timeout=timeout)
         return
     store, rank, size = next(rendezvous("env://", timeout=timeout))
-    own = dist.PrefixStore(f"start-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    own = dist.distributed_c10d.PrefixStore(f"start-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
     dist.init_process_group(backend, store=own, rank=rank, world_size=size, timeout=timeout)
 
 
