@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -67,6 +68,11 @@ def workers_of(folder: Path) -> list[int]:
     return sorted(found)
 
 
+def children_of(process: int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task").glob("*/children")
+    return sorted(int(child) for task in tasks for child in task.read_text().split())
+
+
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=ENVIRONMENT, check=False)
@@ -88,6 +94,24 @@ def test_workers_and_torchrun_give_the_model_of_one_process(source: Path, tmp_pa
 
 
 @pytest.mark.slow
+def test_workers_that_are_given_something_else_stop_before_the_data_is_read(source: Path, tmp_path: Path) -> None:
+    """As on two machines where torchrun was started with different options."""
+    folder = tmp_path / "run"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    jobs = []
+    for rank, other in enumerate(([], ["--seed", "3", "--epochs", "4"])):
+        place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        command = [sys.executable, "-m", "pathdex", "train", str(source), "--out", str(folder), *SMALL, *other]
+        jobs.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**ENVIRONMENT, **place}))
+    for errors in [job.communicate(timeout=SECONDS)[1] for job in jobs]:
+        assert "worker 1 has another epochs (4, worker 0 3); worker 1 has another seed (3, worker 0 None)" in errors
+        assert errors.count("Error:") == 1
+    assert [job.returncode for job in jobs] == [1, 1]
+    assert not folder.exists()
+
+
+@pytest.mark.slow
 def test_a_killed_worker_ends_all_and_another_number_of_workers_resumes(
     job: subprocess.Popen[str], tmp_path: Path
 ) -> None:
@@ -106,11 +130,26 @@ def test_a_killed_worker_ends_all_and_another_number_of_workers_resumes(
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_all_workers(job: subprocess.Popen[str], tmp_path: Path) -> None:
-    job.send_signal(signal.SIGINT)
+def test_torchrun_restarts_after_a_killed_worker(source: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train = ["-m", "pathdex", "train", str(source), "--out", str(folder), *LONG]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "1", *train]
+    job = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    wait_for(lambda: (folder / "log.jsonl").exists() or job.poll() is not None)
+    os.kill(children_of(job.pid)[1], signal.SIGKILL)
     errors = job.communicate(timeout=SECONDS)[1]
-    assert job.returncode == 130
-    assert "Interrupted. Resume with: pathdex train" in errors
+    assert job.returncode == 0, errors
+    assert "Error:" not in errors
+    assert errors.count("encoder 1  ") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_end_all_workers(job: subprocess.Popen[str], tmp_path: Path, number: signal.Signals) -> None:
+    job.send_signal(number)
+    errors = job.communicate(timeout=SECONDS)[1]
+    assert job.returncode == 128 + number
+    assert f"Interrupted. Resume with: pathdex train --out {tmp_path / 'run'} --resume --workers 2\n" in errors
     assert not workers_of(tmp_path / "run")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pathdex.recommenders.live_publisher import LivePublisher
+from pathdex.recommenders.sharding import write_shards
 from pathdex.recommenders.verification import verify_bundle, verify_live, verify_model
 from pathdex.storage import verified
 from pathdex.storage.live_folder import delta_folder
@@ -95,6 +96,27 @@ def test_a_run_with_its_split_and_checkpoint(tmp_path: Path) -> None:
     spoil(run / "checkpoint.safetensors", 3)
     (run / "run.json").write_text("{")
     assert len(verify_model(run)) == 3
+
+
+def test_the_shards_of_a_run(tmp_path: Path, bundle: Path) -> None:
+    run, parts = Path(shutil.copytree(GOLDEN / "runs" / "finished", tmp_path / "run")), []
+    shutil.rmtree(run / "bundle")
+    first, second = write_shards(bundle, 2, run / "shards").folders
+    assert verify_model(run, parts.append) == []
+    assert [Path(part).name for part in parts] == ["split", "checkpoint.safetensors", "shard-1", "shard-2"]
+    assert verify_model(run / "shards") == []
+    shutil.rmtree(second)
+    shutil.copytree(first, second)
+    [problem] = verify_model(run)
+    assert "holds shard 1 of 2 of model" in problem
+    spoil(second / "rows.npy")
+    spoil(first / "paths.npy")
+    problems = "\n".join(verify_model(run / "shards"))
+    assert "shard-1 is damaged: the checksum of paths.npy" in problems
+    assert "shard-2 is damaged: the checksum of rows.npy" in problems
+    (run / "shards" / "shards.json").write_text("{}")
+    [problem] = verify_model(run)
+    assert "is no complete folder of shards" in problem
 
 
 def test_an_unfinished_run_is_no_problem() -> None:

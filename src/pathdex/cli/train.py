@@ -173,12 +173,18 @@ def train(
             elif not run.finished:
                 run.train(prepared, callbacks=training_callbacks(), trackers=trackers)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"\nInterrupted. Resume with: pathdex train --out {folder} --resume") from None
+            again = f"pathdex train --out {folder} --resume{resumed_on(number, ray)}"
+            raise KeyboardInterrupt(f"\nInterrupted. Resume with: {again}") from None
     result, health = finished(run)
     write_result(json_file, {"run": str(run.path), "model": str(result), "health": health.to_dict()})
     console = out()
     console.print(f"{result}: {health!r}")
     console.print(f"Evaluate it with: pathdex evaluate {folder}")
+
+
+def resumed_on(workers: int, ray: str | None) -> str:
+    """The options that resume a training in the same place."""
+    return (f" --workers {workers}" if workers > 1 else "") + (f" --ray {ray}" if ray else "")
 
 
 def open_run(folder: Path, given: TrainOptions, resume: bool, workers: int) -> tuple[Run, Split | None]:
@@ -282,16 +288,19 @@ def train_as_worker(
 ) -> None:
     """Train as one of the workers that torchrun has started. The first one reads the data and prints."""
     from pathdex.experiments.runs import Run
+    from pathdex.training.distributed.agreement import check_agreement
     from pathdex.training.distributed.launch import joined
 
-    # A worker that torchrun restarts continues.
-    resume = resume or (place.restarts > 0 and folder.exists())
+    asked = {**given.facts(), "resume": resume}
     device = given.options.get("device", "cpu")
     quiet = is_quiet() or place.rank > 0
     with silence(messages=quiet, tables=quiet), joined(place, device, timeout) as group, warnings.catch_warnings():
         assert group is not None
         if not group.is_first:
             warnings.simplefilter("ignore")
+        check_agreement(group, asked)
+        # Workers that torchrun restarts continue. Each machine counts only the restarts that its own workers caused.
+        resume = resume or (group.largest(place.restarts) > 0 and folder.exists())
         group.first_only(lambda: open_run(folder, given, resume, group.size))
         run = Run.open(folder)
         run.train_share(group, place.threads, callbacks=training_callbacks(), trackers=trackers)

@@ -14,13 +14,17 @@ from pathdex.cli.options import JsonFile
 
 def verify(
     model: Annotated[
-        Path, typer.Argument(help="A bundle, a run folder, a live folder or a stream.", show_default=False)
+        Path,
+        typer.Argument(
+            help="A bundle, a run folder, a live folder, a stream or a folder of shards.", show_default=False
+        ),
     ],
     json_file: JsonFile = None,
 ) -> None:
     """Check everything about a saved model: manifest, sizes, checksums, the content of all arrays, chains of deltas.
 
     Of a stream, also its state: the chain of checkpoints, and the histories of users, which must not be ahead of it.
+    Of a folder of shards, also whether they are all those of one model.
     Lists what was checked, or all problems; the exit code is 1 if there are any.
 
     Examples:

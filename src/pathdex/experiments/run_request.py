@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +38,23 @@ class TrainOptions:
     """Whether to record rounds and sample histories for the explorer."""
     sharded: bool = False
     """Whether each worker is to write a shard, instead of one of them a bundle."""
+
+    def facts(self) -> dict[str, Any]:
+        """What must be given to all workers, by name. Machines may have different numbers of threads."""
+        given = {
+            "DATA": self.source,
+            **self.reading,
+            **self.split,
+            **self.config,
+            **self.options,
+            **{f"items.{name}": value for name, value in self.items.items()},
+            "from": self.start,
+            "recording": self.recording,
+            "sharded_bundle": self.sharded,
+        }
+        given.pop("threads", None)
+        facts: dict[str, Any] = json.loads(json.dumps(given, default=str))
+        return facts
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ from pathdex.data.serialization import load_split
 from pathdex.errors import BundleError, DataError, PathdexError, RunError
 from pathdex.recommenders.live_model import LiveModel
 from pathdex.recommenders.live_reader import from_stored
+from pathdex.recommenders.local_shards import LocalShards
 from pathdex.recommenders.registry import estimator_class, is_known
+from pathdex.recommenders.sharding import LISTING, read_listing
 from pathdex.recommenders.stream_verification import verify_stream_state
 from pathdex.storage import verified
 from pathdex.storage.array_folder import MANIFEST_LIMIT, file_problems, manifest_of, read_folder, sum_problems
@@ -21,6 +23,7 @@ from pathdex.storage.open_folder import OpenFolder, read_plain
 from pathdex.storage.run_folder import (
     CHECKPOINT,
     REQUEST,
+    SHARDS,
     SPLIT,
     STREAM_REQUEST,
     STREAM_START,
@@ -30,7 +33,7 @@ from pathdex.storage.run_folder import (
 
 
 def verify_model(path: Path, on_step: Callable[[str], object] = lambda _: None) -> list[str]:
-    """All problems of a bundle, a run folder, a live folder or a stream.
+    """All problems of a bundle, a run folder, a live folder, a stream or a folder of shards.
 
     `on_step` gets the name of each part before its check.
     Nothing is taken from the cache of checked bundles. A large bundle without problems is entered there.
@@ -43,7 +46,11 @@ def verify_model(path: Path, on_step: Callable[[str], object] = lambda _: None) 
         return problems + (verify_live(path, on_step) if is_live_folder(path) else [])
     if is_live_folder(path):
         return verify_live(path, on_step)
+    if (path / LISTING).exists():
+        return verify_shards(path, on_step)
     problems = _run_problems(path, on_step) if (path / REQUEST).exists() else []
+    if (path / REQUEST).exists() and (path / SHARDS).exists():
+        return problems + verify_shards(path / SHARDS, on_step)
     try:
         folder = find_bundle(path)
     except RunError:  # Not finished, which is no damage.
@@ -88,6 +95,24 @@ def verify_bundle(path: Path) -> list[str]:
             return problems
         problems = [f"{path} {problem}" for problem in sum_problems(folder, files)]
         return problems + _content_problems(folder, manifest)
+
+
+def verify_shards(path: Path, on_step: Callable[[str], object] = lambda _: None) -> list[str]:
+    """All problems of a folder of shards: of each shard, and whether they are all those of one model."""
+    try:
+        _, count = read_listing(path)
+    except BundleError as error:
+        return [str(error)]
+    problems = []
+    for number in range(1, count + 1):
+        on_step(str(path / f"shard-{number}"))
+        problems += verify_bundle(path / f"shard-{number}")
+    if not problems:
+        try:
+            LocalShards.open(path)
+        except PathdexError as error:
+            problems.append(str(error))
+    return problems
 
 
 def _content_problems(folder: OpenFolder, manifest: dict[str, object]) -> list[str]:

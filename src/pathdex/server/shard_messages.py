@@ -236,4 +236,5 @@ def longs(data: bytes) -> NDArray[np.int64]:
 
 
 def floats(data: bytes) -> NDArray[np.float32]:
-    return np.frombuffer(data, np.float32)
+    """A copy that can be written to: compiled code has another version for read-only arrays."""
+    return np.frombuffer(data, np.float32).copy()

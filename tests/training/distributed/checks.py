@@ -68,6 +68,8 @@ def agreement(one: Group) -> None:
     check_agreement(one, {"data": 1})
     with pytest.raises(WorkerError, match=r"worker 1 has another data .*give all workers the same"):
         check_agreement(one, {"data": int(one.rank == 1)})
+    with pytest.raises(WorkerError, match=r"worker 1 has another seed \(3, worker 0 None\)"):
+        check_agreement(one, {"seed": 3} if one.rank == 1 else {})
     from tests.training.distributed.program import made_up
 
     known = facts(Config(), RunOptions(), made_up(), None)

@@ -32,5 +32,18 @@ def test_workers_that_are_connected_already_stay_so_and_a_lost_one_has_its_own_e
         dist.destroy_process_group()
 
 
+def test_an_error_of_the_first_worker_is_told_without_a_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        group, told = connect("cpu", 5.0), list[object]()
+        guarded = group._guarded
+        monkeypatch.setattr(group, "_guarded", lambda work: told.append(guarded(work)))
+        with pytest.raises(ZeroDivisionError):
+            group.first_only(lambda: 1 // 0)
+        assert len(told) == 1  # A call that had run into the time-out would have raised an error.
+    finally:
+        dist.destroy_process_group()
+
+
 def test_a_failure_of_one_worker_stops_all(workers: Workers) -> None:
     assert not workers.problems("together")

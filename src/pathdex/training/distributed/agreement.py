@@ -39,8 +39,8 @@ def check_agreement(group: Group, own: dict[str, Any]) -> None:
     differing = [
         f"worker {rank} has another {name} ({found.get(name)!r}, worker 0 {value!r})"
         for rank, found in enumerate(everyone)
-        for name, value in everyone[0].items()
-        if found.get(name) != value
+        for name in {**everyone[0], **found}
+        if found.get(name) != (value := everyone[0].get(name))
     ]
     if differing:
         raise WorkerError(f"{'; '.join(differing)}; give all workers the same data, options and packages")

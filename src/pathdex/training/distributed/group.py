@@ -7,6 +7,7 @@ tensors of the CPU; with the backend nccl they pass through the GPU.
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 from pathdex.errors import LostWorkerError, PathdexError, RunError, WorkerError
 from pathdex.training.distributed.bounded_calls import BoundedCalls
@@ -156,6 +158,7 @@ class Group:
                 with _heartbeat(self._calls, lambda: store.add(f"{key}/beats", 1), self.timeout / BEATS):
                     result = work()
             except BaseException as error:
+                # Only now: calls of the store wait until the signs of life have ended.
                 outcome = f"failed: {error}"
                 with suppress(PathdexError):
                     self._guarded(lambda: store.set(f"{key}/done", outcome))
@@ -253,13 +256,27 @@ def backend_for(device: str) -> str:
     return "nccl" if torch.device(device).type == "cuda" else "gloo"
 
 
+def _meet(backend: str, timeout: timedelta) -> None:
+    """Find the others in the store of torchrun.
+
+    On one machine torchrun may keep its store when it restarts workers, so each start has keys of its own. Between
+    several machines, where it counts the restarts separately, it replaces the store.
+    """
+    if os.environ.get("GROUP_WORLD_SIZE") != "1":
+        dist.init_process_group(backend, timeout=timeout)
+        return
+    store, rank, size = next(rendezvous("env://", timeout=timeout))
+    own = dist.distributed_c10d.PrefixStore(f"start-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    dist.init_process_group(backend, store=own, rank=rank, world_size=size, timeout=timeout)
+
+
 def connect(device: str, timeout: float) -> Group:
     """Join the other workers: those that the environment of torchrun names, or those that Ray Train has connected."""
     if dist.is_initialized():
         return Group(timeout)
     backend = backend_for(device)
     try:
-        dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+        _meet(backend, timedelta(seconds=timeout))
     except (RuntimeError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise WorkerError(

@@ -108,13 +108,14 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
     """Run `python -m pathdex ARGUMENTS` as several workers on this machine, and wait for all of them.
 
     If one fails, the others are ended. It has printed its error, unless the system killed it: `WorkerError` says that.
-    Ctrl-C ends all.
+    Ctrl-C and SIGTERM end all, and are then handled as without workers.
     """
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
     config = LaunchConfig(
         min_nodes=1,
@@ -138,6 +139,9 @@ def launch(workers: int, arguments: Sequence[str]) -> None:
             f"worker {rank} was ended by {name}{reason}, so all were stopped; continue with --resume"
         ) from error
     except SignalException as error:
+        handler = handlers.get(error.sigval)
+        if callable(handler):
+            handler(error.sigval, None)
         raise KeyboardInterrupt from error
 
 
