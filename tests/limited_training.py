@@ -44,7 +44,7 @@ def main(log: str, folder: str, room: int) -> None:
     except MemoryError:
         print("too little for the user vectors")
     model = pathdex.DeepRetrieval(**PARAMETERS).fit(data)
-    print("trained", len(model.recommend(data.items.ids[:5].tolist(), n=5)))
+    print("trained", len(model.recommend(list(data.items.first_ids(5)), n=5)))
 
 
 if __name__ == "__main__":

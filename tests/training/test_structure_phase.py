@@ -99,9 +99,9 @@ def test_large_data_gives_the_same_model_from_memory_and_from_disk(
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory figures of Linux")
 def test_data_whose_user_vectors_exceed_the_memory_limit_is_prepared_and_trained_on(tmp_path: Path) -> None:
-    """The user vectors have 154 MB; the process may allocate 128 MiB."""
-    log, room = tmp_path / "log.parquet", 128 * 2**20
-    generate(log, users=20_000, items=1000, interactions=600_000, seed=0)
+    """The user vectors have 307 MB; the process may allocate 224 MiB."""
+    log, room = tmp_path / "log.parquet", 224 * 2**20
+    generate(log, users=20_000, items=1000, interactions=1_200_000, seed=0)
     command = [sys.executable, "-m", "tests.limited_training", str(log), str(tmp_path), str(room)]
     environment = {**os.environ, VARIABLE: str(2**20), "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
     found = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1200, check=False)
@@ -109,4 +109,4 @@ def test_data_whose_user_vectors_exceed_the_memory_limit_is_prepared_and_trained
     lines = found.stdout.splitlines()
     if "too little for the user vectors" not in lines:
         pytest.skip("this system does not limit the data segment")
-    assert lines == ["prepared 600000", "too little for the user vectors", "trained 5"]
+    assert lines == ["prepared 1200000", "too little for the user vectors", "trained 5"]
